@@ -267,4 +267,4 @@ def test_every_effort_answers_in_small_domains(effort: str) -> None:
     model = liftgbp.parse(TRANSITIVE)
     answers = liftgbp.infer(model, {"person": 3}, effort=effort)  # type: ignore[call-overload]
     assert answers.trusted
-    assert answers.effort == effort
+    assert answers.posterior.provenance.effort == effort

@@ -48,8 +48,8 @@ def quick(
 
 
 def halves_of(answers: liftgbp.Answers, shattering: Shattering) -> Halves:
-    assert isinstance(answers.reader, ClassReader)
-    return Halves.of_classes(answers.reader.prepared, shattering)
+    assert isinstance(answers.posterior.reader, ClassReader)
+    return Halves.of_classes(answers.posterior.reader.prepared, shattering)
 
 
 def blocks_of(model: Model, sizes: dict[str, int]) -> dict[str, list[int]]:
@@ -211,9 +211,9 @@ def test_sums_are_judged_by_their_most_likely_counts() -> None:
     _, shattering = quick(model, sizes)
     summed = liftgbp.infer(model, sizes, effort="quick", sum_over="s")
     found = HalvesJudge(shattering, OWN, math.inf).judge(summed.posterior).verdict.broken_curvature
-    assert isinstance(summed.reader, ClassReader)
-    assert isinstance(summed.reader.source, CountMixture)
-    part, place = summed.reader.source.likely
+    assert isinstance(summed.posterior.reader, ClassReader)
+    assert isinstance(summed.posterior.reader.source, CountMixture)
+    part, place = summed.posterior.reader.source.likely
     likely = part.counts[place]
     counts = zip((1, 0), likely, strict=True)
     known = tuple(Known("p", (("s", value),), count) for value, count in counts if count)

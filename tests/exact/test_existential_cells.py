@@ -57,9 +57,9 @@ def check(text: str, sizes: dict[str, int], facts: str = "") -> None:
     answers = by_cells(model, sizes, evidence)
     exact = reference.exact(reference.ground(model, sizes, evidence))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
-    objects = GroundObjects(answers.reader.normal)  # type: ignore[attr-defined]
+    objects = GroundObjects(answers.posterior.reader.normal)  # type: ignore[attr-defined]
     compared = 0
-    for row, atom in every_row(answers.reader):
+    for row, atom in every_row(answers.posterior.reader):
         assert not row.atom.startswith("?")
         if (ground_atom := objects.atom(atom)) in exact.marginals:
             wanted = exact.marginals[ground_atom].tolist()

@@ -164,13 +164,6 @@ def write_blocks_plot(answers: liftgbp.Answers, path: str) -> None:
         click.echo(f"no blocks were found, so {visible(path)} is not written", err=True)
 
 
-def counts_to_draw(output: str, queries: Sequence[str]) -> list[str]:
-    """The queries whose distributions a picture shows: all of them, if all are for counts."""
-    counts = [query for query in queries if query.lstrip().startswith("#")]
-    drawn = Path(output).suffix in PICTURE_FILES and len(counts) == len(queries)
-    return counts if drawn else []
-
-
 def sums_asked_for(given: tuple[str, ...]) -> tuple[str, ...] | None:
     """The predicates to sum over; `None` if nothing was said, none if `none` was.
 

@@ -30,7 +30,6 @@ from liftgbp.cli.arguments import (
     check_apart,
     check_block_sorts,
     check_outputs,
-    counts_to_draw,
     is_network,
     method,
     names_beside,
@@ -285,7 +284,7 @@ def query(
         result["answers"] = rows_by_object(answers, queries, sort, top, least, observed)
     result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
     if output is not None:
-        write_answers(answers, result, output, counts_to_draw(output, queries))
+        write_answers(answers, result, output, queries)
     if blocks_plot is not None:
         write_blocks_plot(answers, blocks_plot)
     advice = next_command(click.get_current_context().meta[TYPED], result)

@@ -112,18 +112,16 @@ def rows_by_object(
 
 
 def write_answers(
-    answers: liftgbp.Answers, result: dict[str, Any], path: str, counts: Sequence[str]
+    answers: liftgbp.Answers, result: dict[str, Any], path: str, queries: Sequence[str]
 ) -> None:
-    """Write the whole result, a table of rows, a picture of some counts or one of the rows."""
+    """Write the whole result, a table of rows, or a picture of them or of counts."""
     if path.endswith(".json"):
         write_result(result, path)
-    elif counts:
+    elif path.endswith(PICTURE_FILES):
         with warnings.catch_warnings():
             # What cannot be trusted is said elsewhere.
             warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
-            answers.write_counts_picture(path, counts)
-    elif path.endswith(PICTURE_FILES):
-        answers.write_picture(path, rows=map(_as_answer, result["answers"]))
+            answers.write_picture(path, queries, rows=map(_as_answer, result["answers"]))
     else:
         write_rows(result["answers"], path)
 

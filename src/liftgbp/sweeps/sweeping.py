@@ -24,7 +24,7 @@ from liftgbp.methods.series import SharedPlans, by_layout, solve_batch
 from liftgbp.model.model import Model
 from liftgbp.model.model_checks import finite_value
 from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
-from liftgbp.report import Answers
+from liftgbp.report.trust import reason_of
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.solve.energy import one_thread
 from liftgbp.strategy.answering import answers_about
@@ -290,7 +290,7 @@ def _rows(
     answers: Posterior,
     minima: int | None = None,
 ) -> list[SweepRow]:
-    result, reason = answers.result, Answers(answers).reason
+    result, reason = answers.result, reason_of(answers)
     if minima is None:
         minima = sum(1 for one in result.points if one.weight > 0)
     log_z, status = result.log_z, result.status.value

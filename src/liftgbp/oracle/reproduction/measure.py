@@ -138,7 +138,7 @@ class _Case:
         )
 
     def answered(self, method: str, answers: Answers, seconds: float, **more: Any) -> Measurement:
-        probability = marginal_of(answers.reader, self.experiment.query)
+        probability = marginal_of(answers.posterior.reader, self.experiment.query)
         graph = answers.graph
         more |= {"regions": len(graph.regions), "edges": len(graph.edges)}
         return self.measured(method, probability, answers.status, seconds, **more)
