@@ -9,8 +9,7 @@ from typing import Any
 import liftgbp
 from liftgbp.cli.advice import distrust
 from liftgbp.cli.block_view import show_blocks, show_used
-from liftgbp.cli.bounds_view import bounds_lines
-from liftgbp.cli.opinion_view import show_comparison
+from liftgbp.cli.opinion_views import bounds_lines, show_comparison
 from liftgbp.cli.selection import Row, assignment_text, assignments
 from liftgbp.cli.terminal import (
     Column,
@@ -169,19 +168,15 @@ def _growth_sheet(growth: dict[str, Any], rows: list[Row]) -> Sheet:
     """One line per family of regions, the chosen one marked."""
     shown = rows[:MOST_VALUE_COLUMNS]
     last = [_values(row)[-1][0] for row in shown]
-    columns = [
-        Column("regions"),
-        Column("log Z", right=True),
-        *(Column(f"P({row['atom']} {v})", right=True) for row, v in zip(shown, last, strict=True)),
-        Column(""),
-    ]
-    sheet = Sheet("growing regions", columns)
+    atoms = [f"P({row['atom']} {value})" for row, value in zip(shown, last, strict=True)]
+    rows_of_steps = []
     for step in growth["steps"]:
         found = {_key(row): probability_text(_values(row)[-1][1]) for row in step["answers"]}
         texts = [found.get(_key(row), "") for row in shown]
         remark = "chosen" if step["chosen"] else "" if step["trusted"] else "not trusted"
-        sheet.add(step["family"], log_text(step["log_z"]), *texts, remark)
-    return sheet
+        rows_of_steps.append((step["family"], log_text(step["log_z"]), *texts, remark))
+    headings = ("regions", "log Z", *atoms, "")
+    return Sheet.of("growing regions", headings, rows_of_steps, left=["regions"])
 
 
 def _key(row: Row) -> tuple[str, str, str]:
@@ -189,12 +184,12 @@ def _key(row: Row) -> tuple[str, str, str]:
 
 
 def _minima_sheet(minima: list[dict[str, Any]], where: str = "") -> Sheet:
-    columns = [Column("log Z", right=True), Column("share", right=True), Column("what", prose=True)]
-    sheet = Sheet(f"stationary points of the free energy{where}", columns, lead="log Z {}")
-    for point in minima:
-        share = f"{point['weight']:.4f}" if point["weight"] else ""
-        sheet.add(log_text(point["log_z"]), share, point["text"])
-    return sheet
+    rows = (
+        (log_text(own["log_z"]), f"{own['weight']:.4f}" if own["weight"] else "", own["text"])
+        for own in minima
+    )
+    title = f"stationary points of the free energy{where}"
+    return Sheet.of(title, ("log Z", "share", "what"), rows, prose=["what"], lead="log Z {}")
 
 
 def _why_no_minima(result: Result) -> str:

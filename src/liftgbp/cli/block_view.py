@@ -8,7 +8,7 @@ from typing import Any
 
 import liftgbp
 from liftgbp.cli.selection import Row, assignment_text
-from liftgbp.cli.terminal import Column, Sheet, Terminal, counted
+from liftgbp.cli.terminal import Sheet, Terminal, counted
 
 SMALLEST_SHARE = 1e-4
 """Other structures with a smaller share are not mentioned."""
@@ -74,18 +74,18 @@ def show_blocks(terminal: Terminal, structures: Sequence[liftgbp.BlockStructure]
 def _blocks_sheet(structure: liftgbp.BlockStructure) -> Sheet:
     """The blocks with their sizes, and with the probabilities of atoms over one object."""
     share = "" if structure.share > WHOLE_SHARE else f" (share {structure.share:.3g})"
-    columns = [Column("block"), Column("objects", prose=True), Column("size", right=True)]
-    columns += [Column(text, right=True) for text, _ in structure.singles]
-    sheet = Sheet(f"blocks{share}", columns, lead="block {}")
-    for row in structure.block_rows():
-        sheet.add(*row)
-    return sheet
+    headings = ["block", "objects", "size", *(text for text, _ in structure.singles)]
+    rows = structure.block_rows()
+    return Sheet.of(
+        f"blocks{share}", headings, rows, prose=["objects"], left=["block"], lead="block {}"
+    )
 
 
 def _panel_sheet(panel: liftgbp.BlockPanel, word: str) -> Sheet:
     """The probabilities between blocks; without the word it takes less room."""
-    columns = [Column(f"{panel.column_variable} in {word}{k}", right=True) for k in panel.columns]
-    sheet = Sheet(f"{panel.title} between blocks", [Column(""), *columns])
-    for k, row in zip(panel.rows, panel.texts, strict=True):
-        sheet.add(f"{panel.row_variable} in {word}{k}", *row)
-    return sheet
+    headings = ["", *(f"{panel.column_variable} in {word}{k}" for k in panel.columns)]
+    rows = (
+        (f"{panel.row_variable} in {word}{k}", *row)
+        for k, row in zip(panel.rows, panel.texts, strict=True)
+    )
+    return Sheet.of(f"{panel.title} between blocks", headings, rows)

@@ -91,7 +91,7 @@ def bounds(as_json: bool, **typed: Any) -> None:
     if as_json:
         print_result(found.as_dict())
     else:
-        from liftgbp.cli.bounds_view import show_bounds
+        from liftgbp.cli.opinion_views import show_bounds
 
         show_bounds(found.as_dict())
 
@@ -207,7 +207,7 @@ def sample(
     if as_json:
         print_result(result)
     else:
-        from liftgbp.cli.sample_view import show_sample
+        from liftgbp.cli.opinion_views import show_sample
 
         show_sample(result)
     if found.interrupted:
