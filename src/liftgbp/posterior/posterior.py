@@ -90,7 +90,17 @@ class Posterior:
         return not self.provenance.sums.exact and self.verdict.kind is not Kind.EXACT
 
     def answers_to(self, query: str) -> tuple[Answer, ...]:
-        """The rows that answer a query."""
+        """The rows that answer a query, which is read once."""
+        known = self._read.get(query) if isinstance(query, str) else None
+        if known is None:
+            known = self._read[query] = self._rows_of(query)
+        return known
+
+    @cached_property
+    def _read(self) -> dict[str, tuple[Answer, ...]]:
+        return {}
+
+    def _rows_of(self, query: str) -> tuple[Answer, ...]:
         asked = parse_count(query)
         if asked is None:
             parsed = parse_query(query)
