@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import liftgbp
-from liftgbp.cli.selection import Row, assignment_text
 from liftgbp.cli.terminal import Sheet, Terminal, counted
 
 SMALLEST_SHARE = 1e-4
@@ -39,16 +38,13 @@ def show_used(terminal: Terminal, result: dict[str, Any]) -> None:
     if abs(change["p"] - change["quick"]) < LEAST_CHANGE:
         terminal.say(f"{against}: no probability changed by more than {LEAST_CHANGE:g}")
         return
-    atom = _changed_atom(change, quick["answers"], located=result["evidence"] is not None)
+    atom = _changed_atom(change, located=result["evidence"] is not None)
     terminal.say(f"{against}: {atom} is {change['p']:.3f} instead of {change['quick']:.3f}")
 
 
-def _changed_atom(change: dict[str, Any], rows: Sequence[Row], located: bool) -> str:
+def _changed_atom(change: dict[str, Any], located: bool) -> str:
     """The atom that changed, with its value; of a Boolean atom, true goes without saying."""
-    names = ("query", "atom", "where")
-    row = next(own for own in rows if all(own[name] == change[name] for name in names))
-    values = change["assignment"]
-    value = "" if values == ["true"] else f" {assignment_text(row, values)}"
+    value = "" if change["assignment"] == ["true"] else f" {change['value']}"
     where = f" [{change['where']}]" if located and change["where"] else ""
     return f"{change['atom']}{value}{where}"
 

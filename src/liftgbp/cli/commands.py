@@ -280,11 +280,13 @@ def query(
     result: dict[str, Any] = answers.as_dict(queries)
     if compared is not None:
         result["second_opinion"] = compared.as_dict()
+    rows = answers.rows_for(queries)
     if objects:
-        result["answers"] = rows_by_object(answers, queries, sort, top, least, observed)
-    result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
+        rows = rows_by_object(answers, queries, sort, top, least, observed)
+    rows = select_rows(rows, sort=sort, top=top, least=least)
+    result["answers"] = [row.as_dict() for row in rows]
     if output is not None:
-        write_answers(answers, result, output, queries)
+        write_answers(answers, rows, result, output, queries)
     if blocks_plot is not None:
         write_blocks_plot(answers, blocks_plot)
     advice = next_command(click.get_current_context().meta[TYPED], result)
@@ -298,6 +300,7 @@ def query(
 
         show_answers(
             result,
+            rows,
             answers.blocks,
             advice=advice,
             growth=options.regions == "auto",

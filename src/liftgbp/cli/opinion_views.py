@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from liftgbp.cli.selection import assignment_text
+import liftgbp
 from liftgbp.cli.terminal import Terminal, count_text, counted, probability_text
 
 Result = dict[str, Any]
@@ -83,7 +84,7 @@ def show_comparison(comparison: Result, *, sentence: bool = True) -> None:
         terminal.say(comparison["sentence"], "green" if comparison["agrees"] else "bold red")
 
 
-def show_sample(result: Result) -> None:
+def show_sample(result: Result, rows: Sequence[liftgbp.SampledAnswer]) -> None:
     """Print whether the chains have mixed, the answers with their errors, and log Z."""
     terminal = Terminal()
     if result["mixed"]:
@@ -92,20 +93,20 @@ def show_sample(result: Result) -> None:
         doubt = result["doubt"].removeprefix("the sample has not mixed: ")
         terminal.say(f"HAS NOT MIXED: {doubt}", "bold red")
     numbers = ("count", "value", "P", "standard error", "effective draws", "R-hat")
-    for query, group in groupby(result["answers"], key=lambda row: row["query"]):
+    for query, group in groupby(rows, key=lambda row: row.query):
         lines = (
             (
-                row["atom"],
-                row["where"],
-                count_text(row["count"]),
-                assignment_text(row, value["assignment"]),
-                probability_text(value["p"]),
-                _small(value["standard_error"]),
-                count_text(round(row["effective"])),
-                "undefined" if row["r_hat"] is None else f"{row['r_hat']:.3f}",
+                row.atom,
+                row.where,
+                count_text(row.count),
+                row.assignment_text(key),
+                probability_text(p),
+                _small(row.error_of(key)),
+                count_text(round(row.effective)),
+                f"{row.r_hat:.3f}" if math.isfinite(row.r_hat) else "undefined",
             )
             for row in group
-            for value in row["values"][_first(row) :]
+            for key, p in row.shown_values.items()
         )
         terminal.table(query, (*ATOM, *numbers), lines, prose=ATOM)
     if result["log_z"] is not None:
@@ -120,11 +121,5 @@ def show_sample(result: Result) -> None:
         terminal.say(f"note: {note}")
 
 
-def _first(row: Result) -> int:
-    """A single Boolean atom shows true alone."""
-    every = [value["assignment"] for value in row["values"]]
-    return 1 if every == [["false"], ["true"]] else 0
-
-
 def _small(number: float | None) -> str:
-    return "undefined" if number is None else f"{number:.2g}"
+    return "undefined" if number is None or math.isnan(number) else f"{number:.2g}"

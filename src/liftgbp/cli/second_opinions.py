@@ -200,6 +200,7 @@ def sample(
             seed=seed,
             progress=progress,
         )
+        rows = [row for query in options.queries for row in found.query(query)] or found.all
         result = found.as_dict(options.queries)
         if output is not None:
             progress("writing worlds", 0, 1)
@@ -209,7 +210,7 @@ def sample(
     else:
         from liftgbp.cli.opinion_views import show_sample
 
-        show_sample(result)
+        show_sample(result, rows)
     if found.interrupted:
         return INTERRUPTED
     return 0 if found.mixed else NOT_TRUSTED
