@@ -93,7 +93,7 @@ def checked_effort(
         return cast(EffortChoice, effort)
     if blocks not in (None, 1):
         raise InputError(
-            "blocks are found by descent; use solver='auto' or solver=liftgbp.Descent()"
+            "blocks are found by descent, not by message passing; choose the solver descent or auto"
         )
     return "quick"
 

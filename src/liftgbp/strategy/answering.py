@@ -45,7 +45,8 @@ def answers_about(
     """The answers about a model under evidence."""
     if (request.needs_classes or bounds) and via == "ground":
         raise InputError(
-            "sums over counts, blocks and bounds are about classes of objects; use via='lifted'"
+            "sums over counts, blocks and bounds are about classes of objects; use via lifted "
+            "or auto"
         )
     regions = request.regions or FACTOR_SCOPES
     if request.needs_classes or (regions == GROWING and via == "auto"):

@@ -43,7 +43,8 @@ class Request:
         request = Request(family, counted, blocks, wanted, solver)
         if exact and request.names_a_method:
             raise InputError(
-                "exact=True leaves nothing to choose: regions, sum_over and blocks do not apply"
+                "an exact answer leaves nothing to choose: regions, sums over counts and blocks do not "
+                "apply"
             )
         return request
 
