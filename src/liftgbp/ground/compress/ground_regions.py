@@ -11,7 +11,7 @@ import numpy as np
 
 from liftgbp.ground.compress.subsets import Inside, common_subsets, containments, loops, maximal
 from liftgbp.ground.grounding import FactorBlock, GroundNetwork
-from liftgbp.lift.regions.families import Family, parse_family
+from liftgbp.lift.regions.families import BETHE, FACTOR_SCOPES, SUBSETS, Family, parse_family
 from liftgbp.lift.regions.lattice import cover_parents
 from liftgbp.support.arrays import (
     Bools,
@@ -89,7 +89,7 @@ class GroundRegions:
 
 
 def ground_region_graph(
-    network: GroundNetwork, family: str | Family = "intersections", *, progress: Progress = silent
+    network: GroundNetwork, family: str | Family = FACTOR_SCOPES, *, progress: Progress = silent
 ) -> GroundRegions:
     """The ground region graph of a network.
 
@@ -100,7 +100,7 @@ def ground_region_graph(
     >>> [len(rows) for rows in ground_region_graph(network).rows]
     [4, 4]
     """
-    family = family if isinstance(family, Family) else parse_family(family)
+    family = parse_family(family)
     if family.name not in FAMILIES:
         raise InputError(
             f"regions {family} are not known for ground networks; choose {', '.join(FAMILIES)}:L"
@@ -111,9 +111,9 @@ def ground_region_graph(
         scopes = _joined([*scopes, *loops(scopes, family.size, network.ranges)])
     at_top = maximal(scopes)
     outer = [rows[flags] for rows, flags in zip(scopes, at_top, strict=True) if flags.any()]
-    if family.name == "bethe":
+    if family == BETHE:
         return _bethe(network, family, outer, at_top, progress)
-    least, closed = (1, False) if family.name == "subsets" else (2, True)
+    least, closed = (1, False) if family == SUBSETS else (2, True)
     inner = common_subsets(outer, least=least, closed=closed)
     rows, is_outer = _stacked(outer, inner)
     inside = _members(rows, list(combinations(range(len(rows)), 2)), progress)

@@ -20,6 +20,7 @@ from itertools import permutations, product
 
 import numpy as np
 
+from liftgbp.lift.regions import Family
 from liftgbp.lift.shatter import SplitShattering
 from liftgbp.lift.shatter.splitting import Cell
 from liftgbp.methods.blocks.block_search import Found, alike
@@ -113,7 +114,7 @@ class Branches:
         split: SplitShattering,
         field: MeanField,
         places: Mapping[Cell, tuple[int, int]],
-        regions: str,
+        regions: Family,
         descent: Descent,
     ) -> None:
         self._split = split

@@ -224,7 +224,7 @@ class _Mixer:
             for place, (cell, block) in origin.items()
             if cell in number
         }
-        regions = str(self._prepared.graph.family)
+        regions = self._prepared.graph.family
         return Branches(split, self._field, places, regions, self._descent)
 
     # --- the answers

@@ -11,7 +11,7 @@ from itertools import compress, repeat
 
 import numpy as np
 
-from liftgbp.lift.regions import ExactCounts, LiftedRegionGraph
+from liftgbp.lift.regions import ExactCounts, Family, LiftedRegionGraph
 from liftgbp.lift.shatter import SplitShattering
 from liftgbp.lift.shatter.splitting import AlikeCounts, Cell, value_text
 from liftgbp.methods.counting.space import DIGITS, Counts, Space
@@ -82,7 +82,7 @@ class SolvedPoint:
 class CountedModel:
     """A model at all counts of some predicates, solved where it is asked for."""
 
-    def __init__(self, split: SplitShattering, regions: str, solver: Solver) -> None:
+    def __init__(self, split: SplitShattering, regions: Family, solver: Solver) -> None:
         self.split = split
         self.space = Space.of(split.splits)
         self.solved: dict[Counts, SolvedPoint] = {}

@@ -17,7 +17,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import Family, build_regions
 from liftgbp.lift.shatter import (
     NormalModel,
     Shattering,
@@ -99,7 +99,7 @@ class Summer:
     def __init__(
         self,
         shattering: Shattering,
-        regions: str,
+        regions: Family,
         solver: Solver,
         progress: Progress = silent,
         most_work: float = math.inf,

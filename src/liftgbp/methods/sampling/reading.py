@@ -43,7 +43,7 @@ def sampled_objects(problem: Problem) -> NormalModel:
     Where evidence tells so many objects apart that answers are found on the ground, all objects of
     a sort are one class.
     """
-    objects = choose_via("auto", problem, "intersections")
+    objects = choose_via("auto", problem)
     if objects is None:
         plain = Problem.of(problem.model.without_rules(), None, problem.sizes)
         objects = object_classes(plain)

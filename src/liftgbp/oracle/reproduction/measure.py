@@ -128,7 +128,7 @@ class _Case:
         return Measurement(*case, method, probability, status, *rest, **more)
 
     def answered(self, method: str, answers: Answers, seconds: float, **more: Any) -> Measurement:
-        probability = marginal_of(answers.reader, self.experiment.query)
+        probability = marginal_of(answers.posterior.reader, self.experiment.query)
         graph = answers.graph
         more |= {"regions": len(graph.regions), "edges": len(graph.edges)}
         return self.measured(method, probability, answers.status, seconds, **more)
