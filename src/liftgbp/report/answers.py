@@ -66,7 +66,7 @@ from liftgbp.support.limits import within_limits_about
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from liftgbp.report.count_picture import Chart
+    from liftgbp.report.answer_pictures import Chart
     from liftgbp.report.explaining import Explanation
 
 Read = TypeVar("Read")
@@ -542,7 +542,7 @@ class Answers(Shown):
         check_apart(file, self.posterior.reader.problem.files)
         counts = [count for text in texts if (count := parse_count(text)) is not None]
         if counts and len(counts) == len(texts):
-            from liftgbp.report.count_picture import write_charts
+            from liftgbp.report.answer_pictures import write_charts
 
             write_charts(self._read(lambda reader: list(_charts(reader, counts))), file)
             return
@@ -590,7 +590,7 @@ class Answers(Shown):
 
 
 def _charts(reader: Reader, counts: Iterable[CountQuery]) -> Iterator[Chart]:
-    from liftgbp.report.count_picture import Chart
+    from liftgbp.report.answer_pictures import Chart
 
     for count in counts:
         for row in count_distributions(reader, count):
