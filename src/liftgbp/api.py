@@ -260,7 +260,7 @@ def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options:
         return model
     from liftgbp.strategy.fitting import fitted
 
-    return fitted(model, lambda own: infer(own, sizes, **options).query)
+    return fitted(model, lambda weighted: infer(weighted, sizes, **options).query)
 
 
 def _problem(
@@ -507,20 +507,20 @@ def export_network(
     """
     from liftgbp.ground.formats import check_target, write_network
     from liftgbp.ground.grounding import atom_names, ground_network, rule_counts
-    from liftgbp.support.files import check_apart, held
+    from liftgbp.support.files import check_apart, locked
 
     run = Run(Auto(), table_cap, progress)
     problem = _problem(model, sizes, evidence, run)
     file = checked_path("path", path)
-    for own in check_target(file):
-        check_apart(own, problem.files)
+    for target in check_target(file):
+        check_apart(target, problem.files)
     # Counted first, as they would fill the memory; some may turn out to be one factor.
     counts = rule_counts(problem, table_cap=table_cap, progress=progress)
     groundings = sum(count.factors for count in counts)
     what = f"writing {groundings} ground formulas"
     check_work(what, groundings // WRITTEN_AT_ONCE, "use smaller domains")
     # Two files are written, which must belong together.
-    with held(file):
+    with locked(file):
         network = ground_network(problem, table_cap=table_cap, progress=progress)
         number = network.factors + len(network.ranges)
         what = f"writing {network.factors} factors over {len(network.ranges)} atoms"

@@ -184,7 +184,7 @@ def explain(
         answers = liftgbp.infer(**asked, **found_by, via=options.via, progress=progress)
         found = [answers.explain(query, rules=rules) for query in options.queries]
     if as_json:
-        print_result([own.as_dict() for own in found])
+        print_result([explanation.as_dict() for explanation in found])
     else:
         if not answers.trusted:
             click.echo(visible(f"NOT TRUSTED: {answers.reason}"))

@@ -105,7 +105,7 @@ class Prepared(Reported, ABC):
                 unfinished.write_text(text + "\n", encoding="utf-8")
             return
         drawings().write_drawing(
-            self.graph, [own["atoms"] for own in self.described_regions], file, local
+            self.graph, [region["atoms"] for region in self.described_regions], file, local
         )
 
     def region_text(self, region: int) -> str:
@@ -129,11 +129,17 @@ class Prepared(Reported, ABC):
         tables = (
             (
                 ("region", "n", "c", "atoms"),
-                [(own["region"], own["n"], own["c"], " ".join(own["atoms"])) for own in regions],
+                [
+                    (region["region"], region["n"], region["c"], " ".join(region["atoms"]))
+                    for region in regions
+                ],
             ),
             (
                 ("edge", "κ", "parent → child"),
-                [(own["edge"], own["kappa"], f"{own['parent']} → {own['child']}") for own in edges],
+                [
+                    (edge["edge"], edge["kappa"], f"{edge['parent']} → {edge['child']}")
+                    for edge in edges
+                ],
             ),
             (("plan", "entries"), list(entries.items())),
         )

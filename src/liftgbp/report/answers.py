@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from liftgbp.lift.regions import RegionGraph
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import CountQuery, checked_query, held, parse_count
+from liftgbp.model.queries import CountQuery, added_regions, checked_query, parse_count
 from liftgbp.pictures.cards import (
     MOST_ROWS,
     Shown,
@@ -365,7 +365,7 @@ class Answers(Shown):
         return (
             *self.model.notes,
             *self.posterior.reader.problem.evidence.notes,
-            *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
+            *(f"a region was added that holds {atoms}" for atoms in added_regions(self.model)),
             *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 

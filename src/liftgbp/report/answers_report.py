@@ -111,8 +111,8 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         "reason": answers.reason,
         "flaw": flaw_text(posterior),
         "remedies": [
-            {"python": ADVICE[own].python, "options": ADVICE[own].options}
-            for own in answers.remedies
+            {"python": ADVICE[remedy].python, "options": ADVICE[remedy].options}
+            for remedy in answers.remedies
         ],
         "evidence": _evidence(posterior),
         "regions": {

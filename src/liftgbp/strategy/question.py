@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from liftgbp.evidence import Problem
 from liftgbp.lift.via import ViaChoice
 from liftgbp.methods.effort import EFFORTS, Effort
-from liftgbp.model.queries import holding
+from liftgbp.model.queries import with_regions_for
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.answering import answers_about
 from liftgbp.strategy.request import Request
@@ -33,7 +33,7 @@ class Question:
 
     def with_regions_for(self, queries: Iterable[str]) -> Question:
         """The same with regions that hold the atoms of these queries."""
-        model = holding(self.problem.model, queries)
+        model = with_regions_for(self.problem.model, queries)
         return replace(self, problem=replace(self.problem, model=model))
 
     def without_rule(self, number: int) -> Question:
