@@ -180,9 +180,11 @@ class Reader(ABC):
     def rows(self, query: str) -> list[Row]:
         """The rows that answer a query."""
 
-    @abstractmethod
     def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
         """The rows of a query for each predicate, with its text."""
+        for predicate in self.model.asked_by_default:
+            text = pattern_text(predicate)
+            yield from ((text, row) for row in self.rows(text))
 
     @abstractmethod
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
@@ -226,12 +228,6 @@ class ClassReader(Reader):
         if not rows:
             raise QueryError(f"no objects satisfy the restrictions of {query}")
         return rows
-
-    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
-        """The rows of a query for each predicate, with its text."""
-        for predicate in self.model.asked_by_default:
-            text = pattern_text(predicate)
-            yield from ((text, row) for row in query_rows(parse_query(text), self.normal))
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms of a row, one axis per atom."""
