@@ -43,11 +43,11 @@ from liftgbp.posterior.proven_bounds import Bounds
 from liftgbp.posterior.readers import Reader, Via
 from liftgbp.posterior.results import Result
 from liftgbp.posterior.rows import Row
-from liftgbp.posterior.wording import growth_end, unchecked_text
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.rows_shown import Change, largest_change
 from liftgbp.report.trust import reason_of, remedies_of
+from liftgbp.report.wording import growth_end, unchecked_text
 from liftgbp.solve import Finding, Kind, Point, Points, Remedy, Status, Verdict
 from liftgbp.strategy.question import Question
 from liftgbp.support.errors import (
