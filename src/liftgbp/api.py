@@ -213,7 +213,9 @@ def infer(
             missing = [text for text in texts if not posterior.holds(text)]
             if missing and posterior.via == "lifted":
                 question = question.with_regions_for(missing)
-                posterior = question.answered(bounds=bounds)
+                # Parts that were answered exactly are again; a whole that was not never is.
+                parts = bool(posterior.provenance.parts)
+                posterior = question.answered(bounds=bounds, exact=parts)
         posterior = replace(posterior, seconds=time.perf_counter() - started)
         answers = Answers(posterior, request.tried, question)
         if strict and not answers.trusted:

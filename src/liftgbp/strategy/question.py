@@ -25,11 +25,13 @@ class Question:
     request: Request
     run: Run
 
-    def answered(self, *, bounds: bool = False) -> Posterior:
-        """The answer, and what log Z lies in for certain if that is asked for."""
-        return answers_about(
-            self.problem, self.via, self.effort, self.request, self.run, bounds=bounds
-        )
+    def answered(self, *, bounds: bool = False, exact: bool = True) -> Posterior:
+        """The answer, and what log Z lies in for certain if that is asked for.
+
+        Where it is known that there is none, no `exact` answer is looked for again.
+        """
+        request = self.request if exact else replace(self.request, exact=False)
+        return answers_about(self.problem, self.via, self.effort, request, self.run, bounds=bounds)
 
     def with_regions_for(self, queries: Iterable[str]) -> Question:
         """The same with regions that hold the atoms of these queries."""
