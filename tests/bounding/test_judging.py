@@ -18,7 +18,7 @@ from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
 from liftgbp.oracle import reference
 from liftgbp.posterior import Posterior
-from liftgbp.posterior.wording import sentence
+from liftgbp.report.wording import sentence
 from liftgbp.solve import Solution
 from liftgbp.support.errors import CapacityError, ContradictionError
 from liftgbp.support.progress import silent

@@ -27,12 +27,11 @@ from liftgbp.posterior.answer import AnswerRows, asked_values
 from liftgbp.posterior.count_queries import asks_for_count
 from liftgbp.posterior.lookup import repeat_axes
 from liftgbp.posterior.opinions import Opinion, OpinionRow
-from liftgbp.posterior.wording import sentence
 from liftgbp.solve import Finding, Flaw
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import InputError, QueryError, checked_path, checked_texts
 from liftgbp.support.files import Schema, check_apart, check_writable, whole_file, write_table
-from liftgbp.support.shown import Reported
+from liftgbp.support.shown import Reported, in_words
 
 FEWEST_EFFECTIVE = 400.0
 """Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021
@@ -245,7 +244,7 @@ class Sample(Reported):
     @property
     def doubt(self) -> str:
         """Why the sample settles nothing, in words; empty if it does."""
-        return sentence(self.flaw)
+        return "" if self.flaw is None else in_words(self.flaw)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
