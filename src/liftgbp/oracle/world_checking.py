@@ -140,7 +140,7 @@ def check_world(
     recounted = written.score(values)
     if not _keeps_observations(world, written.ground):
         recounted = -math.inf
-    changed, change = -math.inf, ()
+    changed, change = -math.inf, tuple[str, ...]()
     for changes in written.changes(values):
         checkpoint()
         gain = written.gain(values, changes)

@@ -87,6 +87,13 @@ class RuleInWorld(Shown):
     """A rule of the model in a world: how many of its groundings hold, and what they add.
 
     A hard rule has no weight. A table of potentials is neither satisfied nor violated.
+
+    >>> import liftgbp
+    >>> model = liftgbp.parse("smokes(person)\\n2 smokes(x)\\n!smokes(Anna).")
+    >>> for rule in liftgbp.best_world(model, {"person": 5}).rules:
+    ...     print(rule.text, rule.satisfied, rule.violated, rule.score)
+    2 smokes(x) 4 1 8.0
+    !smokes(Anna). 1 0 0.0
     """
 
     text: str
