@@ -37,7 +37,7 @@ NOISE = (0.02, 0.03, 0.04)
 
 SIDE = 40
 OBJECTS = 10**9
-LIMIT = 100.0
+LIMIT = 300.0
 """Seconds that other programs may take."""
 
 WALK_SECONDS, WALK_PEOPLE = 10.0, (1_000, 100_000)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import liftgbp
+from liftgbp.lift.shatter import shatter
+from liftgbp.methods.bounding.proving import Proof, Prover
+from liftgbp.model.example_models import FOLDER
+from liftgbp.support.progress import silent
 
 ROOT = Path(__file__).parent.parent.parent
 WHOLE = (ROOT / "docs" / "second-opinions.md").read_text(encoding="utf-8")
-PAGE = WHOLE.partition("### How narrow they are")[2]
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in re.findall(r"^\| (?:[a-z]+-?[a-z]+) \| \d.*\|$", PAGE, re.MULTILINE)
-]
+PAGE, _, CUTS = WHOLE.partition("### How narrow they are")[2].partition("### What counting adds")
+
+
+def rows_of(text: str) -> list[list[str]]:
+    lines = re.findall(r"^\| (?:[a-z]+-?[a-z]+) \| [\d–].*\|$", text, re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+ROWS, CUT_ROWS = rows_of(PAGE), rows_of(CUTS)
 
 
 @cache
@@ -26,6 +35,7 @@ def bounds_of(name: str, people: int) -> liftgbp.Bounds:
 
 def test_all_models_and_sizes_are_there() -> None:
     assert len(ROWS) == 16
+    assert len(CUT_ROWS) == 9
     assert {float(row[1]) for row in ROWS} == {4, 10, 100, 1e6}
 
 
@@ -54,3 +64,25 @@ def test_estimates(row: list[str]) -> None:
     model = liftgbp.load(f"example:{name}")
     answers = liftgbp.infer(model, {"person": int(people)}, effort="normal")
     assert answers.log_z == pytest.approx(float(estimate.split()[0]), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", CUT_ROWS, ids=lambda row: str(row[0]))
+def test_count_cuts(row: list[str]) -> None:
+    name, least, plain, most, exact = row
+    model = liftgbp.load(next(FOLDER.rglob(f"{name}.mln")))
+    prover, normal = (
+        Prover.of("normal", None, silent),
+        shatter(model, dict.fromkeys(model.sorts, 100)),
+    )
+    for own, wanted in ((replace(prover, rounds=0), plain), (prover, most)):
+        interval = Proof(own, normal).interval
+        assert float(interval.upper) == pytest.approx(float(wanted), rel=1e-9)
+        if least == "–":
+            assert interval.lower is None
+        else:
+            assert interval.lower is not None
+            assert float(interval.lower) == pytest.approx(float(least), rel=1e-9)
+    # Those that are known are checked in test_cut_bounds.py.
+    if exact != "–":
+        assert float(exact) <= float(most) <= float(plain)

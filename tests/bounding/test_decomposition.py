@@ -12,10 +12,13 @@ from scipy.optimize import LinearConstraint, minimize
 import liftgbp
 from liftgbp.lift.regions import LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import shatter
+from liftgbp.methods.bounding.count_cuts import looks_of
 from liftgbp.methods.bounding.decomposition import Program, common_energy, program_of
 from liftgbp.methods.bounding.maximise import maximise
+from liftgbp.methods.bounding.tightening import tightened
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
+from liftgbp.solve.energy import polytope
 
 SMOKERS = """
 friends(person, person)
@@ -28,6 +31,16 @@ def prepared(model: Model, people: int, regions: str = "intersections") -> tuple
     graph = build_regions(shatter(model, {"person": people}), regions)
     plan = compile_plan(graph)
     return program_of(graph, plan), sum(plan.order_counts)
+
+
+def cut(model: Model, people: int, regions: str, rounds: int = 3) -> Program:
+    """The program with count cuts."""
+    graph = build_regions(shatter(model, {"person": people}), regions)
+    plan = compile_plan(graph)
+    looks = looks_of(graph, plan.layout, polytope(plan.layout))
+    program, _ = tightened(program_of(graph, plan), looks, rounds, -math.inf)
+    assert len(program.cuts)
+    return program
 
 
 def upper(model: Model, people: int, regions: str = "intersections") -> float:
@@ -90,24 +103,31 @@ def test_independent_atoms_are_exact(people: int) -> None:
 
 
 TRIANGLES = liftgbp.parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
+SIDES = liftgbp.parse("left(person)\n0.6 !(left(x) <=> left(y)) | x != y")
+OPPOSITES = liftgbp.parse(
+    "likes(person, person)\nleft(person)\n"
+    "1 likes(x,y) | x != y\n-3 likes(x,y) ^ (left(x) <=> left(y)) | x != y"
+)
 
 
 @pytest.mark.parametrize(
-    ("model", "people", "regions"),
+    "program",
     [
-        (liftgbp.parse(SMOKERS.format(1.4)), 4, "intersections"),
-        (TRIANGLES, 4, "intersections"),
-        (TRIANGLES, 6, "objects:3"),
-        (
+        prepared(liftgbp.parse(SMOKERS.format(1.4)), 4)[0],
+        prepared(TRIANGLES, 4)[0],
+        prepared(TRIANGLES, 6, "objects:3")[0],
+        prepared(
             liftgbp.parse("p(person)\nq(person)\np(x) => q(x).\n-1 p(x) ^ q(y) | x != y"),
             5,
             "objects:2",
-        ),
+        )[0],
+        cut(SIDES, 5, "objects:2"),
+        cut(SIDES, 6, "objects:3"),
+        cut(OPPOSITES, 5, "intersections"),
     ],
 )
-def test_another_optimiser_finds_the_same_maximum(model: Model, people: int, regions: str) -> None:
+def test_another_optimiser_finds_the_same_maximum(program: Program) -> None:
     """SciPy maximises the same concave function, with the least entropy of each step."""
-    program, _ = prepared(model, people, regions)
     conditionals = program.conditionals
     ends = np.append(conditionals.starts, len(conditionals.joint))
 
@@ -130,14 +150,16 @@ def test_another_optimiser_finds_the_same_maximum(model: Model, people: int, reg
         ]
         return float(program.energy @ b + program.shares @ least)
 
-    equal = LinearConstraint(program.matrix, program.right_side, program.right_side)
+    constraints = [LinearConstraint(program.matrix, program.right_side, program.right_side)]
+    if len(program.cuts):
+        constraints.append(LinearConstraint(program.cuts, 0, math.inf))
     start = np.full(len(program.energy), 1.0) / program.multiplicity.sum()
     ended = minimize(
         lambda b: -value(b),
         start,
         method="SLSQP",
         bounds=[(0, 1)] * len(start),
-        constraints=[equal],
+        constraints=constraints,
         options={"ftol": 1e-13, "maxiter": 500},
     )
     found = maximise(program)
@@ -148,9 +170,11 @@ def test_another_optimiser_finds_the_same_maximum(model: Model, people: int, reg
     assert found.value <= found.bound + 1e-7
 
 
-def test_any_multipliers_and_conditionals_give_a_bound() -> None:
+@pytest.mark.parametrize(
+    "program", [prepared(TRIANGLES, 10, "objects:3")[0], cut(OPPOSITES, 10, "objects:2")]
+)
+def test_any_multipliers_and_conditionals_give_a_bound(program: Program) -> None:
     """A proof does not depend on how well the program was solved."""
-    program, _ = prepared(TRIANGLES, 10, "objects:3")
     best = maximise(program).value
     generator = np.random.default_rng(0)
     conditionals = program.conditionals
@@ -159,7 +183,8 @@ def test_any_multipliers_and_conditionals_give_a_bound() -> None:
         slopes = conditionals.slopes(conditionals.beliefs(b)[1])
         weights = generator.exponential(size=len(program.step))
         multipliers = generator.normal(size=len(program.matrix))
-        assert program.bound(weights, slopes, multipliers) >= best
+        cut_weights = generator.exponential(size=len(program.cuts))
+        assert program.bound(weights, slopes, multipliers, cut_weights) >= best
 
 
 def test_steps_count_all_atoms() -> None:

@@ -1,4 +1,4 @@
-"""Worlds written out atom by atom, and what rules say about them: plain Python, from definitions."""
+"""Worlds written out atom by atom, and what rules say about them, from definitions."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ WORLD_FILES = (".db", ".csv", ".json", ".parquet", *PICTURE_FILES)
     examples="""\
 liftgbp map example:friends-smokers -n person=4
 liftgbp map example:opposites -n person=1000000
-liftgbp map example:karate -e example:karate.db -q 'follows(x)' -o best.db
+liftgbp map example:karate -e example:karate.db -q 'officers(x)' -o best.db
 """,
 )
 @declared.sizes_and_weights
@@ -101,8 +101,8 @@ def best(
     """Find the most probable world of MODEL: the one in which rules of the most weight hold.
 
     The first line says whether it is proven to be best; the exit code is 1 if not. Among best
-    worlds, one with few true atoms is taken. Ctrl-C shows the best world so far with its bound. MODEL may
-    be a .uai or .fg network, too.
+    worlds, one with few true atoms is taken. Ctrl-C shows the best world so far with its bound.
+    MODEL may be a .uai or .fg network, too.
     """
     options = Options(**typed)
     output_file(output, WORLD_FILES)

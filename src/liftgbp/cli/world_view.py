@@ -8,6 +8,9 @@ from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text, counted
 
 Result = dict[str, Any]
 
+MOST_BLOCKS = 30
+"""The most blocks of a table on the screen."""
+
 
 def show_world(result: Result) -> None:
     """Print whether the world is proven to be best, its rules, and what is true in it."""
@@ -20,10 +23,10 @@ def show_world(result: Result) -> None:
         agrees = result["check"]["agrees"]
         text = f"checked: {result['check']['sentence']}"
         terminal.say(text, "green" if agrees else "bold red")
-    upper = "" if result["upper"] is None else f", at most {result['upper']:.10g}"
+    known = not result["proven"] and result["upper"] is not None
+    upper = f"; no world has more than {result['upper']:.10g}" if known else ""
     terminal.say(f"score {result['score']:.10g}{upper}")
-    for line in result["structure"]:
-        terminal.say(line)
+    _show_structure(terminal, result["structure"])
     _show_rules(terminal, result["rules"])
     numbers = result["numbers"]
     if numbers:
@@ -45,6 +48,23 @@ def show_world(result: Result) -> None:
     for note in result["notes"]:
         terminal.say(f"note: {note}")
     terminal.say(f"{result['seconds']:.2g} s, seed {result['seed']}")
+
+
+def _show_structure(terminal: Terminal, structure: Result | None) -> None:
+    if structure is None:
+        return
+    for line in structure["words"]:
+        terminal.say(line)
+    blocks = structure["blocks"]
+    if not 1 < len(blocks) <= MOST_BLOCKS:
+        return
+    columns = [Column("block"), Column("sort"), Column("objects", right=True)]
+    sheet = Sheet("blocks", [*columns, Column("shape"), Column("true of each", prose=True)])
+    for block in blocks:
+        true = ", ".join(block["true"])
+        objects = count_text(block["objects"])
+        sheet.add(block["name"], block["sort"], objects, block["shape"], true)
+    terminal.show(sheet)
 
 
 def _show_rules(terminal: Terminal, rules: list[Result]) -> None:

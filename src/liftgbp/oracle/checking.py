@@ -79,7 +79,7 @@ class ExactInference:
 
         What is too large for it raises a `CapacityError`.
         """
-        reader, name = answers.reader, ground_atom_of(answers)
+        reader, name = answers.posterior.reader, ground_atom_of(answers)
         exact = reference.exact(ground, FEW_STATES)
 
         def joint(atoms: Sequence[ObjAtom]) -> Floats:
@@ -413,7 +413,7 @@ def as_reference(network: Network, observed: Mapping[int, int]) -> reference.Gro
 
 def _factors(answers: Answers) -> int:
     """How many ground factors the model of some answers has."""
-    reader = answers.reader
+    reader = answers.posterior.reader
     if isinstance(reader, ClassReader):
         return ground_factors(reader.normal)
     prepared = reader.prepared

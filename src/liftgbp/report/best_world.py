@@ -23,11 +23,10 @@ from liftgbp.model.ast import (
     Equal,
     Not,
     Predicate,
+    Rule,
     TableParfactor,
     Variable,
-    WeightedFormula,
     applied,
-    evaluate_weight,
 )
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
@@ -49,6 +48,7 @@ from liftgbp.pictures.cards import (
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior import posterior_of
 from liftgbp.report.answers import UntrustedAnswer
+from liftgbp.report.world_structure import WorldStructure
 from liftgbp.support.errors import (
     CapacityError,
     InputError,
@@ -66,7 +66,8 @@ from liftgbp.support.files import (
     whole_file,
     write_table,
 )
-from liftgbp.worlds import Optimum, World, WorldQuestion, structure_lines
+from liftgbp.worlds import Optimum, World, WorldQuestion, structure_of
+from liftgbp.worlds.blocks.block_tally import log_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,11 +90,9 @@ class RuleInWorld(Shown):
     A hard rule has no weight. A table of potentials is neither satisfied nor violated.
 
     >>> import liftgbp
-    >>> model = liftgbp.parse("smokes(person)\\n2 smokes(x)\\n!smokes(Anna).")
-    >>> for rule in liftgbp.best_world(model, {"person": 5}).rules:
-    ...     print(rule.text, rule.satisfied, rule.violated, rule.score)
-    2 smokes(x) 4 1 8.0
-    !smokes(Anna). 1 0 0.0
+    >>> (rule,) = liftgbp.best_world(liftgbp.load("example:two-sides"), {"person": 9}).rules
+    >>> rule.groundings, rule.satisfied, rule.violated, rule.score
+    (72, 40, 32, 40.0)
     """
 
     text: str
@@ -197,8 +196,7 @@ class BestWorld(Shown):
     @cached_property
     def rules(self) -> tuple[RuleInWorld, ...]:
         """Each rule of the model with its groundings in this world."""
-        sizes = self.question.problem.sizes
-        return tuple(_rule_in(self.world, rule, sizes) for rule in self.model.rules)
+        return tuple(_rule_in(self.world, rule) for rule in self.model.rules)
 
     @cached_property
     def undecided(self) -> list[str] | None:
@@ -280,9 +278,14 @@ class BestWorld(Shown):
         return [self._fact(*row) for row in rows]
 
     @cached_property
-    def structure(self) -> tuple[str, ...]:
-        """What the world looks like, in words: its blocks of objects, and what is true of them."""
-        return structure_lines(self.world)
+    def structure(self) -> WorldStructure | None:
+        """What the world looks like: its blocks of objects, and what is true of them.
+
+        It prints as sentences and is a table in notebooks. None is known of a large world that was
+        found atom by atom.
+        """
+        found = structure_of(self.world)
+        return None if found is None else WorldStructure(self.model, found)
 
     # --- elsewhere
 
@@ -359,7 +362,7 @@ class BestWorld(Shown):
             "reason": self.reason,
             "fewest": self.fewest,
             "rules": [rule.as_dict() for rule in self.rules],
-            "structure": list(self.structure),
+            "structure": None if self.structure is None else self.structure.as_dict(),
             "numbers": self.numbers,
             "true": {query: self._some(query) for query in asked or self._listed()},
             "undecided": None if undecided is None else undecided[:SHOWN_ATOMS],
@@ -563,7 +566,8 @@ class BestWorld(Shown):
 
     def _body(self) -> Iterator[Content]:
         yield badge(GOOD if self.proven else BAD if math.isinf(self.gap) else DOUBTFUL, self.reason)
-        yield from map(note, self.structure)
+        if self.structure is not None:
+            yield from self.structure._body()
         rows = [
             (
                 code(rule.text),
@@ -581,18 +585,18 @@ class BestWorld(Shown):
         yield from map(note, self.notes)
 
 
-def _rule_in(world: World, rule: Any, sizes: Mapping[str, int]) -> RuleInWorld:
-    states = world.tally(rule)
-    groundings = sum(states)
+def _rule_in(world: World, rule: Rule) -> RuleInWorld:
+    problem, states = world.problem, world.tally(rule)
+    logs = log_weights(rule, problem.sizes, problem.model.weights)
+    # What hard rules rule out does not occur in a world.
+    score = math.fsum(n * log for n, log in zip(states, logs, strict=True) if n and log) + 0.0
+    text, groundings = rule_text(rule), sum(states)
     if isinstance(rule, TableParfactor):
-        logs = (math.log(evaluate_weight(own, sizes) or 1.0) for own in rule.potentials)
-        score = math.fsum(number * log for number, log in zip(states, logs, strict=True))
-        return RuleInWorld(rule_text(rule), None, groundings, None, None, score)
-    assert isinstance(rule, WeightedFormula)
+        return RuleInWorld(text, None, groundings, None, None, score)
     violated, satisfied = states
-    weight = None if rule.weight is None else evaluate_weight(rule.weight, sizes)
-    score = 0.0 if weight is None else weight * satisfied
-    return RuleInWorld(rule_text(rule), weight, groundings, satisfied, violated, score)
+    return RuleInWorld(
+        text, None if rule.weight is None else logs[1], groundings, satisfied, violated, score
+    )
 
 
 def _variables(predicate: Predicate, names: str) -> list[str]:

@@ -173,6 +173,6 @@ class Budget:
 
     def is_enough(self, known: Optimum) -> bool:
         """Whether a search ends: at a proof, at the gap that was asked for, or out of time."""
-        if self.left() <= 0:
+        if self.left() <= 0 or known.upper == -math.inf:
             return True
         return known.score is not None and known.upper - known.score <= self.gap

@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 from liftgbp.evidence import AnyEvidence, Problem
 from liftgbp.ground.formats import Network
-from liftgbp.lift.shatter import NormalModel, Shattering
+from liftgbp.lift.shatter import NormalModel, ObjectClasses, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
-from liftgbp.methods.effort import FACTOR_SCOPES
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
-from liftgbp.worlds.optimum import Budget, Optimum, World
+from liftgbp.worlds.ground.contradiction import contradiction
+from liftgbp.worlds.optimum import Budget, Optimum
 
-FEW_GROUNDINGS = 20_000
-"""Models up to this size are solved atom by atom first, in a tenth of a second: most of them to the
-end."""
+FEW_ATOMS = 50
+"""Models with up to this many open atoms are solved atom by atom first, mostly by elimination in a
+tenth of a second; with more, worlds over classes cost less."""
 
 MOST_GROUNDINGS = 300_000
-"""Models over classes up to this size are also solved atom by atom if nothing else proves a world."""
-
-
-IMPOSSIBLE = "no world satisfies all hard rules under this evidence"
+"""Models over classes up to this size are also solved atom by atom where nothing else proves a
+world."""
 
 
 class WorldQuestion(Protocol):
@@ -69,56 +67,71 @@ class ModelQuestion:
 
     def answered(self) -> Optimum:
         """The best world that the methods find."""
-        known = Optimum(None, None)
-        for method in self._methods():
-            known = known.joined(method.found(known))
-            self.budget.tell(known)
-            if self.budget.is_enough(known):
-                break
+        known = self._searched()
         if known.upper == -math.inf:
-            raise ContradictionError(IMPOSSIBLE)
+            raise contradiction(self.problem, self._is_impossible)
         if known.score is None:
             raise CapacityError(
                 f"no world that satisfies all hard rules was found at {self.budget.effort} effort"
-                f"{self.budget.time_text}; there may be none; give it more effort or time"
+                f"{self.budget.time_text}; there may be none; allow more effort or time (--effort "
+                "thorough, --seconds), or give some of the hard rules a weight"
             )
         return known
 
+    def _searched(self) -> Optimum:
+        known, refused = Optimum(None, None), None
+        for method in self._methods():
+            try:
+                known = known.joined(method.optimum(known))
+            except CapacityError as error:
+                refused = refused or error
+            self.budget.tell(known)
+            if self.budget.is_enough(known):
+                break
+        if known.score is None and known.upper > -math.inf and refused is not None:
+            raise refused
+        return known
+
+    def _is_impossible(self, problem: Problem) -> bool:
+        """Whether it is certain that hard rules leave no world."""
+        try:
+            found = replace(self, problem=problem, budget=Budget("quick"))._searched()
+        except ContradictionError:
+            return True
+        except CapacityError:
+            return False
+        return found.upper == -math.inf
+
     def _methods(self) -> Iterator[Method]:
-        normal, size = self._normal(), self._size
-        if normal is None:
-            yield OnGround(self.problem, self.budget, self.table_cap)
+        objects, size = choose_via(self.via, self.problem), self._size
+        on_ground = OnGround(self.problem, self.budget, self.table_cap)
+        if objects is None:
+            yield on_ground
             return
-        small = self.via == "auto" and size <= FEW_GROUNDINGS
-        if small:
-            yield OnGround(self.problem, self.budget, self.table_cap)
-        yield OverBlocks(normal, self.budget)
-        yield OverClasses(normal, self.budget)
-        if self.via == "auto" and not small and size <= MOST_GROUNDINGS:
-            yield OnGround(self.problem, self.budget, self.table_cap)
+        if self.via == "auto" and open_atoms(self.problem) <= FEW_ATOMS:
+            yield replace(on_ground, budget=replace(self.budget, effort="quick"))
+        try:
+            normal = Shattering(objects, table_cap=self.table_cap).normal()
+        except CapacityError:
+            # Some quantifier is about too many objects for a table; worlds of blocks need none.
+            yield OverBlocks(_without_tables(objects, self.table_cap), self.budget, {})
+        else:
+            free = free_atoms(normal)
+            yield OverCells(normal, free)
+            yield OverBlocks(normal, self.budget, free)
+            yield OverClasses(normal, self.budget)
+        if self.via == "auto" and size <= MOST_GROUNDINGS:
+            yield on_ground
 
     @property
     def _size(self) -> int:
         return max(groundings(self.problem.model, self.problem.sizes), open_atoms(self.problem))
 
-    def _normal(self) -> NormalModel | None:
-        """The model over classes of objects; none where the ground is the way."""
-        objects = choose_via(self.via, self.problem, FACTOR_SCOPES)
-        if objects is None:
-            return None
-        try:
-            return Shattering(objects, table_cap=self.table_cap).normal()
-        except CapacityError:
-            # Large quantifiers are taken apart on the ground.
-            if self.via == "lifted" or self._size > MOST_GROUNDINGS:
-                raise
-            return None
-
 
 class Method(Protocol):
     """A way to a world, or to a bound."""
 
-    def found(self, known: Optimum) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
         """What it finds beyond what is known."""
 
 
@@ -130,35 +143,42 @@ class OnGround:
     budget: Budget
     table_cap: int
 
-    def found(self, known: Optimum) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
         """A world with its bound."""
         return best_on_ground(self.problem, self.budget, self.table_cap)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class OverBlocks:
-    """Worlds over blocks of objects that are alike."""
+class OverCells:
+    """Worlds by the number of objects in each cell, where rules are about two objects at most."""
 
     normal: NormalModel
-    budget: Budget
+    free: Mapping[str, int]
 
-    def found(self, known: Optimum) -> Optimum:
-        """A world; for rules about two objects, often with a proof."""
-        from liftgbp.worlds.blocks.best_blocks import best_blocks
-
-        found = self._over_cells()
-        if not self.budget.is_enough(found) and found.upper > -math.inf:
-            found = found.joined(best_blocks(self.normal, self.budget))
-        return replace(found, free=free_atoms(self.normal))
-
-    def _over_cells(self) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
+        """A world, often with a proof."""
         from liftgbp.methods.exact.pair_tables import NoCellsError
         from liftgbp.worlds.blocks.two_variables import best_of_cells
 
         try:
-            return best_of_cells(self.normal)
+            return replace(best_of_cells(self.normal), free=self.free)
         except NoCellsError:
             return Optimum(None, None)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OverBlocks:
+    """Worlds over blocks of objects that are alike; factors are not read."""
+
+    normal: NormalModel
+    budget: Budget
+    free: Mapping[str, int]
+
+    def optimum(self, known: Optimum) -> Optimum:
+        """A world, with a proof if no rule is broken in it."""
+        from liftgbp.worlds.blocks.best_blocks import best_blocks
+
+        return replace(best_blocks(self.normal, self.budget), free=self.free)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -168,7 +188,7 @@ class OverClasses:
     normal: NormalModel
     budget: Budget
 
-    def found(self, known: Optimum) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
         """A bound."""
         from liftgbp.worlds.blocks import BlockWorld, beliefs
         from liftgbp.worlds.proofs.upper import upper_bound
@@ -208,6 +228,14 @@ class NetworkQuestion:
         return found.as_optimum(GroundWorld(problem, atoms, found.values))
 
 
+def _without_tables(objects: ObjectClasses, table_cap: int) -> NormalModel:
+    """The classes of a model and what is observed, without the factors of its rules."""
+    problem = objects.problem
+    plain = replace(problem, model=problem.model.with_rules(()))
+    alone = ObjectClasses(plain, objects.classes, objects.index)
+    return replace(Shattering(alone, table_cap=table_cap).normal(), problem=problem)
+
+
 def free_atoms(normal: NormalModel) -> dict[str, int]:
     """How many atoms of each predicate no factor touches, and no evidence."""
     patterns = {pattern_of(atom) for own in normal.parfactors for atom in own.atoms}
@@ -223,11 +251,3 @@ def free_atoms(normal: NormalModel) -> dict[str, int]:
         if left > 0 and number not in normal.observations.closed:
             free[predicate.name] = left
     return free
-
-
-def structure_lines(world: World) -> tuple[str, ...]:
-    """What a world looks like in words; nothing is said of worlds atom by atom."""
-    return ()
-
-
-__all__: Sequence[str] = ("ModelQuestion", "NetworkQuestion", "WorldQuestion", "structure_lines")

@@ -1,17 +1,17 @@
-"""Inequalities that the beliefs of real worlds satisfy, because objects are counted in whole numbers.
+"""Inequalities that the beliefs of real worlds satisfy: objects are counted in whole numbers.
 
-Let some objects, the roots, be in state s, and let K_f be how many of the n other objects of a class
-look like f to them. Numbers are whole, so for any whole vector v and any whole number m
+Let some objects, the roots, be in state s, and let K_f be how many of the n other objects of a
+class look like f to them. Numbers are whole, so for any whole vector v and any whole number m
 
     E[1_s (v·K - m)(v·K - m - 1)]  ≥  0,
 
 in any distribution over worlds and over the places of the roots. The left side is linear in the
-joint beliefs P(s, f, g) of the roots and of two of the others:
+joint beliefs P(s, f, g) of the roots and two of the others:
 
     E[1_s K_f K_g] = n(n-1) P(s, f, g) + [f = g] n P(s, f),    E[1_s K_f] = n P(s, f).
 
-Consistent beliefs need not satisfy this: of three people, all pairs may be different with certainty.
-As the K_f sum up to n, adding one number to all of v changes nothing but m; and vectors of large
+Consistent beliefs need not satisfy this: of three people, all pairs may differ with certainty. As
+the K_f sum up to n, adding one number to all of v changes nothing but m; and vectors of large
 numbers say that the matrix of second moments has no negative eigenvalue.
 """
 
@@ -56,8 +56,8 @@ PARTS = (0.25, 0.5, 0.75)
 together."""
 
 FEW_EXCEPTIONS = 16
-"""A cut is nearly tight if it is tight but for so many of the objects that may be roots: one is left
-over where the others form couples."""
+"""A cut is nearly tight if it is tight but for so many of the objects that may be roots: one is
+left over where the others form couples."""
 
 PER_LOOKS = 3
 """The most violated cuts of one state of roots that are added at once."""
@@ -82,8 +82,8 @@ class Cut:
 
     def row(self, width: int) -> Floats:
         """All coefficients, the largest of them one."""
-        row = np.zeros(width)
-        row[list(self.columns)] = [value / self.largest for value in self.values]
+        row, largest = np.zeros(width), self.largest
+        row[list(self.columns)] = [value / largest for value in self.values]
         return row
 
 
@@ -120,7 +120,8 @@ class Looks:
 
     def cut(self, vector: Sequence[int], whole: int) -> Cut | None:
         """The inequality of a whole vector and a whole number; nothing if it says 0 >= 0."""
-        n, total = self.others, {}
+        n = self.others
+        total: dict[int, int] = {}
         for pair, column, times in self._terms:
             f, g = vector[pair // self.kinds], vector[pair % self.kinds]
             value = n * (n - 1) * f * g + n * f * (f - 2 * whole - 1) + whole * (whole + 1)
@@ -183,7 +184,7 @@ class Looks:
     def _terms(self) -> list[tuple[int, int, int]]:
         return list(zip(self.pair.tolist(), self.column.tolist(), self.times.tolist(), strict=True))
 
-    def _directions(self, moments: Floats) -> Iterator[Sequence[float]]:
+    def _directions(self, moments: Floats) -> Iterator[Sequence[float] | Floats]:
         """Whole vectors along which counts may vary less than they must."""
         yield from np.eye(self.kinds)
         if self.kinds <= FEW_LOOKS:

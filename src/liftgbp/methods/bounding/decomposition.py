@@ -171,6 +171,8 @@ class Program:
     step          for each choice of a step, the step, in order
     chosen        and the conditional
     conditionals  what there is to choose from
+    cuts          (G, D) beliefs of worlds also satisfy `cuts @ b >= 0` (see `count_cuts`)
+    reach         by how much cuts may lower the maximum
     """
 
     regions: Ints
@@ -183,6 +185,8 @@ class Program:
     step: Ints
     chosen: Ints
     conditionals: Conditionals
+    cuts: Floats
+    reach: float
 
     @cached_property
     def first(self) -> Ints:
@@ -193,12 +197,14 @@ class Program:
         """The least entropy of each step, (S), of those of all choices."""
         return np.minimum.reduceat(entropies, np.unique(self.step, return_index=True)[1])
 
-    def bound(self, choice_weights: Floats, slopes: Floats, multipliers: Floats) -> float:
+    def bound(
+        self, choice_weights: Floats, slopes: Floats, multipliers: Floats, cut_weights: Floats
+    ) -> float:
         """What the program nowhere exceeds.
 
-        `choice_weights` may be any positive numbers, `slopes` are cross entropies with any
-        distributions (see `Conditionals.slopes`), and multipliers any numbers. Those of the sums
-        are not used, as the best ones are known.
+        `choice_weights` and `cut_weights` may be any positive numbers, `slopes` are cross entropies
+        with any distributions (see `Conditionals.slopes`), and multipliers any numbers. Those of
+        the sums are not used, as the best ones are known.
         """
         total = np.bincount(self.step, choice_weights)
         weights = choice_weights * (self.shares / total)[self.step]
@@ -206,7 +212,8 @@ class Program:
         sums = len(self.first)
         between, given = self.matrix[sums:], multipliers[sums:]
         size = self.energy_size + entropy + np.abs(given) @ np.abs(between)
-        rest = self.energy + entropy - given @ between
+        size += cut_weights @ np.abs(self.cuts)
+        rest = self.energy + entropy - given @ between + cut_weights @ self.cuts
         rounding = UNIT * self._operations
         highest = np.maximum.reduceat((rest + rounding * size) / self.multiplicity, self.first)
         # Conditionals sum to one up to rounding, and their weights sum to one.
@@ -215,7 +222,7 @@ class Program:
     @cached_property
     def _operations(self) -> int:
         """The most operations behind a number of the linear bound: terms that are not zero."""
-        equations = (self.matrix != 0).sum(axis=0)
+        equations = (self.matrix != 0).sum(axis=0) + (self.cuts != 0).sum(axis=0)
         return FEW + self.conditionals.most_terms + len(self.step) + int(equations.max())
 
 
@@ -245,6 +252,8 @@ def program_of(graph: LiftedRegionGraph, plan: Plan) -> Program:
         step=np.repeat(np.arange(len(steps)), [len(own) for _, own in steps]),
         chosen=np.array([number[choice] for _, own in steps for choice in own]),
         conditionals=_conditionals(layout, consistent, choices),
+        cuts=np.zeros((0, len(consistent.outer))),
+        reach=0.0,
     )
 
 

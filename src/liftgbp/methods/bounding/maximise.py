@@ -1,16 +1,17 @@
 """An interior-point method for the concave programs of `decomposition`.
 
 Beliefs b and levels v of the steps of the order move uphill, and each point on the way gives a
-bound. With slacks z of `b >= 0` and w of `v <= H(b)`, multipliers λ of the equations and weights ρ
-of choices, the method looks for
+bound. With slacks z of `b >= 0`, w of `v <= H(b)` and s of cuts `G b >= 0`, multipliers λ of the
+equations, weights ρ of choices and ζ of cuts, the method looks for
 
-    energy + Σ ρ ∇H - A'λ + z = 0,   A b = r,   Σ_choices ρ = share,   b z = μ,   w ρ = μ
+    energy + Σ ρ ∇H - A'λ + G'ζ + z = 0,   A b = r,   Σ_choices ρ = share,
+    b z = μ,   w ρ = μ,   s ζ = μ
 
 for a μ that falls to almost nothing. Newton steps change the logs of b and z, not these themselves:
 the first equation then nearly stays solved, and it alone makes the bound. Neither equation must be
 solved in the end.
 
-Shapes: D entries, S steps, M choices, E equations.
+Shapes: D entries, S steps, M choices, E equations, G cuts.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class _Point:
     w: Floats
     weights: Floats
     multipliers: Floats
+    slacks: Floats
+    cut_weights: Floats
 
 
 def maximise(program: Program) -> Maximum:
@@ -109,14 +112,18 @@ def _start(program: Program) -> _Point:
     conditionals, first = program.conditionals, program.first
     region = np.cumsum(np.isin(np.arange(len(program.regions)), first)) - 1
     energy = program.energy / program.multiplicity
-    b = 1 / (1 + np.maximum.reduceat(energy, first)[region] - energy)
+    reach = 1 + program.reach
+    b = 1 / (reach + np.maximum.reduceat(energy, first)[region] - energy)
     b /= np.add.reduceat(program.multiplicity * b, first)[region]
     joint, shares = conditionals.beliefs(b)
     choices = np.bincount(program.step)[program.step]
     weights = program.shares[program.step] / choices
+    slacks = np.maximum(program.cuts @ b, LEVEL)
+    cut_weights = np.full(len(slacks), reach)
     slopes = program.energy + weights @ conditionals.slopes(shares)[program.chosen]
+    slopes += cut_weights @ program.cuts
     multipliers = np.zeros(len(program.matrix))
-    multipliers[: len(first)] = np.maximum.reduceat(slopes / program.multiplicity, first) + 1.0
+    multipliers[: len(first)] = np.maximum.reduceat(slopes / program.multiplicity, first) + reach
     entropies = conditionals.entropies(joint, shares)[program.chosen]
     v = program.least(entropies) - LEVEL
     return _Point(
@@ -126,6 +133,8 @@ def _start(program: Program) -> _Point:
         w=entropies - v[program.step],
         weights=weights,
         multipliers=multipliers,
+        slacks=slacks,
+        cut_weights=cut_weights,
     )
 
 
@@ -142,14 +151,15 @@ class _Here:
         self._entropies = conditionals.entropies(self._joint, self._shares)[program.chosen]
         slopes = conditionals.slopes(self._shares)
         self._slopes = slopes[program.chosen]
-        self.bound = program.bound(point.weights, slopes, point.multipliers)
+        self.bound = program.bound(point.weights, slopes, point.multipliers, point.cut_weights)
         least = program.least(self._entropies)
         self.value = float(program.energy @ point.b + program.shares @ least)
         self.off_equations = program.right_side - program.matrix @ point.b
         self.mu = self._mean(point)
 
     def _mean(self, point: _Point) -> float:
-        products = np.append(point.b * point.z, (point.w * point.weights)[self._several])
+        choices, cuts = point.w * point.weights, point.slacks * point.cut_weights
+        products = np.concatenate([point.b * point.z, choices[self._several], cuts])
         return float(products.mean())
 
     def next(self) -> _Point:
@@ -175,6 +185,8 @@ class _Here:
         mean /= self._stiff[:, None]
         apart = (self._slopes - mean[program.step]) * np.sqrt(self._stiffness)[:, None]
         hessian += apart.T @ apart
+        tight = program.cuts * np.sqrt(point.cut_weights / point.slacks)[:, None]
+        hessian += tight.T @ tight
         hessian *= point.b[:, None] * point.b
         hessian.flat[:: len(hessian) + 1] += point.b * point.z
         self._scale = 1 / np.sqrt(np.diagonal(hessian))
@@ -197,11 +209,14 @@ class _Here:
         wanted = np.where(several, mu / point.w - stiffness * off_levels, point.weights)
         short = program.shares - np.bincount(step, wanted)
         lead = wanted - point.weights + stiffness * (short / self._stiff)[step]
+        off_cuts = program.cuts @ point.b - point.slacks
+        cut_weights = (mu - point.cut_weights * off_cuts) / point.slacks
         pull = np.log(mu / (point.b * point.z))
         reduced = (
             program.energy
             + (point.weights + lead) @ self._slopes
             - point.multipliers @ program.matrix
+            + cut_weights @ program.cuts
             + point.z * (1 + pull)
         )
         free = np.linalg.solve(self._hessian, point.b * reduced * self._scale)
@@ -209,6 +224,7 @@ class _Here:
         multipliers = np.linalg.solve(self._gram, right) * self._gram_scale
         b = (free - self._solved @ multipliers) * self._scale
         rise = self._slopes @ (point.b * b)
+        grown = program.cuts @ (point.b * b)
         v = (short + np.bincount(step, stiffness * rise)) / self._stiff
         return _Point(
             b=b,
@@ -217,12 +233,20 @@ class _Here:
             w=np.where(several, rise - v[step] + off_levels, 0.0),
             weights=wanted - point.weights - stiffness * (rise - v[step]),
             multipliers=multipliers,
+            slacks=grown + off_cuts,
+            cut_weights=cut_weights - point.cut_weights * (1 + grown / point.slacks),
         )
 
     def _moved(self, change: _Point) -> _Point:
         point = self._point
-        primal = min(_part(change.b), _inside(change.w, point.w))
-        dual = min(_part(change.z), _inside(change.weights, point.weights))
+        primal = min(
+            _part(change.b), _inside(change.w, point.w), _inside(change.slacks, point.slacks)
+        )
+        dual = min(
+            _part(change.z),
+            _inside(change.weights, point.weights),
+            _inside(change.cut_weights, point.cut_weights),
+        )
         z = dual * change.z
         return _Point(
             b=point.b * np.exp(primal * change.b),
@@ -231,6 +255,8 @@ class _Here:
             w=point.w + primal * change.w,
             weights=point.weights + dual * change.weights,
             multipliers=point.multipliers + dual * change.multipliers,
+            slacks=point.slacks + primal * change.slacks,
+            cut_weights=point.cut_weights + dual * change.cut_weights,
         )
 
 
@@ -241,4 +267,4 @@ def _part(change: Floats) -> float:
 
 def _inside(change: Floats, of: Floats) -> float:
     """The part of a step after which positive numbers are still positive."""
-    return INSIDE / max(float((-change / of).max()), INSIDE)
+    return INSIDE / max(float((-change / of).max(initial=0.0)), INSIDE)

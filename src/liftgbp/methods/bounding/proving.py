@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.regions import (
+    FACTOR_SCOPES,
+    Family,
+    LiftedRegionGraph,
+    build_regions,
+    over_objects,
+)
 from liftgbp.lift.shatter import NormalModel, Shattering
 from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.lift.signature import canonise
@@ -17,21 +23,23 @@ from liftgbp.methods.blocks.block_search import find_blocks
 from liftgbp.methods.blocks.labels import best_mixture
 from liftgbp.methods.blocks.products import ROUNDING, MeanField
 from liftgbp.methods.bounding.cases import fixed
+from liftgbp.methods.bounding.count_cuts import looks_of
 from liftgbp.methods.bounding.decomposition import Program, common_energy, operations, program_of
 from liftgbp.methods.bounding.interval import Interval, known_first, log_worlds
 from liftgbp.methods.bounding.maximise import maximise
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, most_blocks
+from liftgbp.methods.bounding.tightening import tightened
+from liftgbp.methods.effort import EFFORTS, most_blocks
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve import NO_BLOCKS, IndependentAtoms
-from liftgbp.solve.energy import one_thread
+from liftgbp.solve.energy import one_thread, polytope
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import CapacityError, ContradictionError
 from liftgbp.support.progress import Progress
 
 FAMILIES = {
     "quick": (FACTOR_SCOPES,),
-    "normal": (FACTOR_SCOPES, "objects:2", "objects:3", "objects:4"),
-    "thorough": (FACTOR_SCOPES, "objects:2", "objects:3", "objects:4", "objects:5"),
+    "normal": (FACTOR_SCOPES, *over_objects(4)),
+    "thorough": (FACTOR_SCOPES, *over_objects(5)),
 }
 """The families of regions that are tried. Larger ones prove more."""
 
@@ -45,6 +53,9 @@ MOST_OPERATIONS = {"quick": 5e8, "normal": 5e8, "thorough": 1e10}
 
 FEW_OPERATIONS = 2e7
 """The same where one atom is fixed, as that is done for each of its values."""
+
+ROUNDS = {"quick": 2, "normal": 8, "thorough": 20}
+"""The most rounds of count cuts."""
 
 BLOCKS = {"quick": 1, "normal": 2, "thorough": 6}
 """The most blocks of a class. More than two hardly pay, as the information about their labels is
@@ -68,11 +79,23 @@ class Ceiling:
 
         There is none if the numbers of the program are too large to start with.
         """
-        common = common_energy(self.graph) + log_worlds(self.graph.free_atoms)
         found = maximise(program)
-        if not math.isfinite(found.bound):
-            return None, found.beliefs
-        return common + self.atoms * Fraction(found.bound), found.beliefs
+        return self._of_log_z(found.bound), found.beliefs
+
+    def tightened(self, rounds: int, lower: Fraction | None) -> tuple[Ceiling, Fraction | None]:
+        """With count cuts, and the bound by it; log Z is not below `lower`."""
+        least = -math.inf if lower is None else float((lower - self._common) / self.atoms)
+        consistent = polytope(self.plan.layout)
+        looks = looks_of(self.graph, self.plan.layout, consistent) if rounds else []
+        program, found = tightened(self.program, looks, rounds, least)
+        return replace(self, program=program), self._of_log_z(found.bound)
+
+    @property
+    def _common(self) -> Fraction:
+        return common_energy(self.graph) + log_worlds(self.graph.free_atoms)
+
+    def _of_log_z(self, bound: float) -> Fraction | None:
+        return self._common + self.atoms * Fraction(bound) if math.isfinite(bound) else None
 
 
 @dataclass(frozen=True)
@@ -80,22 +103,23 @@ class Prover:
     """What can be proven about log Z of models with the same effort.
 
     `families` are the families of regions that are tried. Unless they were asked for by hand, those
-    that are too expensive are left out.
+    that are too expensive are left out. Each gets up to `rounds` rounds of count cuts.
     """
 
     effort: str
-    families: tuple[str, ...]
+    families: tuple[Family, ...]
+    rounds: int
     most_operations: float
     by_hand: bool
     progress: Progress
 
     @staticmethod
-    def of(effort: str, regions: str | None, progress: Progress) -> Prover:
+    def of(effort: str, regions: Family | None, progress: Progress) -> Prover:
         """With the families of a level of effort, or with one that was asked for."""
         families = FAMILIES[effort] if regions is None else (regions,)
         by_hand = regions is not None
         most = math.inf if by_hand else MOST_OPERATIONS[effort]
-        return Prover(effort, families, most, by_hand, progress)
+        return Prover(effort, families, ROUNDS[effort], most, by_hand, progress)
 
     @property
     def smaller(self) -> Prover:
@@ -115,7 +139,7 @@ class Proof:
         self._prover = prover
         self._normal = normal
         self._shattering = shattering
-        self._proven: dict[str, tuple[Ceiling, Fraction] | None] = {}
+        self._proven: dict[Family, tuple[Ceiling, Fraction] | None] = {}
 
     @cached_property
     def interval(self) -> Interval:
@@ -125,7 +149,7 @@ class Proof:
         upper, proven_by = self._trivial, ""
         for family, _, own in self._ceilings:
             if own < upper:
-                upper, proven_by = own, family
+                upper, proven_by = own, str(family)
         return Interval(lower, upper, reached, proven_by)
 
     @cached_property
@@ -201,19 +225,20 @@ class Proof:
         return common_energy(self._scopes) + log_worlds(self._atoms)
 
     @property
-    def _ceilings(self) -> list[tuple[str, Ceiling, Fraction]]:
+    def _ceilings(self) -> list[tuple[Family, Ceiling, Fraction]]:
         """What each family of regions proves."""
         found = [(family, self.ceiling(family)) for family in self._prover.families]
         return [(family, *own) for family, own in found if own is not None]
 
-    def ceiling(self, family: str) -> tuple[Ceiling, Fraction] | None:
+    def ceiling(self, family: Family) -> tuple[Ceiling, Fraction] | None:
         """What a family of regions proves; nothing if it is too expensive, or proves nothing."""
         if family not in self._proven:
             self._proven[family] = None
             ready = self._prepared(family)
             if ready is not None:
                 with one_thread():
-                    bound, _ = ready.proven(ready.program)
+                    lower = self._lower[0] if self._prover.rounds else None
+                    ready, bound = ready.tightened(self._prover.rounds, lower)
                 self._proven[family] = None if bound is None else (ready, bound)
         return self._proven[family]
 
@@ -223,10 +248,10 @@ class Proof:
         found = [(own, upper) for _, own, upper in self._ceilings]
         return min(found, key=lambda own: own[1], default=None)
 
-    def _prepared(self, family: str) -> Ceiling | None:
+    def _prepared(self, family: Family) -> Ceiling | None:
         """A family of regions, ready to be solved, unless it is too expensive."""
         by_hand, classes = self._prover.by_hand, len(self._normal.classes)
-        objects = int(family.partition(":")[2]) if not by_hand and ":" in family else 0
+        objects = 0 if by_hand else family.size
         if objects and math.comb(classes + objects - 1, objects) > MOST_COMBINATIONS:
             return None
         try:
@@ -241,7 +266,7 @@ class Proof:
             return None
         return Ceiling(graph, plan, program_of(graph, plan), atoms)
 
-    def _graph(self, family: str) -> LiftedRegionGraph:
+    def _graph(self, family: Family) -> LiftedRegionGraph:
         if family == FACTOR_SCOPES:
             return self._scopes
         cap = EFFORTS[self._prover.effort].table

@@ -12,7 +12,7 @@ from liftgbp.lift.shatter import NormalModel
 from liftgbp.support.errors import CapacityError, InternalError
 from liftgbp.support.limits import checkpoint
 from liftgbp.worlds.blocks.block_layout import Layout, Row
-from liftgbp.worlds.blocks.block_tally import score_of
+from liftgbp.worlds.blocks.block_tally import score_of, unbroken
 from liftgbp.worlds.blocks.block_terms import BlockTerms, Scale, worth
 from liftgbp.worlds.blocks.block_world import BlockWorld
 from liftgbp.worlds.blocks.quotient_values import best_values
@@ -73,7 +73,7 @@ class _Found:
 
 
 def best_blocks(normal: NormalModel, budget: Budget) -> Optimum:
-    """The best world of blocks that a search finds; nothing is said about the scores of others.
+    """The best world of blocks that a search finds; others are bounded by breaking no rule.
 
     Of the normal form only classes and observations are read. If all worlds that are found violate
     a hard rule, there is none.
@@ -82,7 +82,9 @@ def best_blocks(normal: NormalModel, budget: Budget) -> Optimum:
     if found is None:
         return Optimum(None, None, how=("blocks",))
     world, score = found
-    return Optimum(world, score, how=("blocks",))
+    upper = unbroken(world)
+    how = ("blocks", "no rule is broken") if score == upper else ("blocks",)
+    return Optimum(world, score, upper, fewest=score == upper and not world.true_atoms, how=how)
 
 
 class _Search:

@@ -60,6 +60,20 @@ def score_of(world: BlockWorld) -> tuple[Fraction, int]:
     return total, violated
 
 
+def unbroken(world: BlockWorld) -> Fraction:
+    """What no world scores more than: every grounding in its best state, and every fact."""
+    problem = world.problem
+    total = Fraction(0)
+    for rule in problem.model.rules:
+        logs = log_weights(rule, problem.sizes, problem.model.weights)
+        total += sum(tally(world, rule)) * exact(max(logs))
+    for relation in problem.evidence.soft.values():
+        total += sum(
+            (exact(own) for own in relation.log_potentials.max(axis=1).tolist()), Fraction(0)
+        )
+    return total
+
+
 def log_weights(
     rule: ast.Rule, sizes: Mapping[str, int], named: Mapping[str, float]
 ) -> tuple[float, ...]:

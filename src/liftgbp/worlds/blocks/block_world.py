@@ -80,6 +80,20 @@ class BlockWorld:
         """The number inside its sort of an object of a block."""
         return self._ranks[self.layout.blocks[block][1]].member(self._starts[block] + index)
 
+    def examples(self, sort: str, most: int) -> list[int]:
+        """Some objects of a sort, of all blocks, for pictures; blocks of a row have the same."""
+        blocks = [
+            block
+            for block, (_, cls) in enumerate(self.layout.blocks)
+            if self.normal.classes[cls].sort == sort and self._size(block)
+        ]
+        left, found = most, list[int]()
+        for place, block in enumerate(sorted(blocks, key=self._size)):
+            share = min(self._size(block), left // (len(blocks) - place))
+            left -= share
+            found += [self.object(block, index) for index in range(share)]
+        return sorted(found)
+
     def _size(self, block: int) -> int:
         return self.sizes[self.layout.blocks[block][0]]
 

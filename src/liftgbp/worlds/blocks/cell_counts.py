@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 from liftgbp.support.limits import checkpoint
 from liftgbp.worlds.blocks.row_sizes import peaks
@@ -127,9 +127,9 @@ class Quadratic:
 
     def _starts(self) -> Iterator[tuple[int, ...]]:
         """All objects of a class in one cell; and the same number in each of some cells."""
-        choices = [self.cells(cls) for cls in range(len(self.sizes))]
+        choices = [_subsets(self.cells(cls), size) for cls, size in enumerate(self.sizes)]
         seen: dict[tuple[int, ...], None] = {}
-        for number, chosen in enumerate(product(*map(_subsets, choices))):
+        for number, chosen in enumerate(product(*choices)):
             if number >= MOST_CLIMBS:
                 break
             counts = [0] * len(self.classes)
@@ -179,8 +179,9 @@ class Quadratic:
     def _bound(self, hardly: int) -> Fraction | None:
         cells = range(len(self.classes))
         lonely = [k for k in cells if self.pair[k][k] <= hardly]
-        many = [k for k in cells if k not in lonely]
-        if 2 ** (len(lonely) + len(many)) > MOST_FACES:
+        many = [[k for k in self.cells(c) if k not in lonely] for c in range(len(self.sizes))]
+        faces = (_subsets(own, size) for own, size in zip(many, self.sizes, strict=True))
+        if 2 ** len(lonely) * math.prod(map(len, faces)) > MOST_FACES:
             return None
         best = None
         for chosen in product((0, 1), repeat=len(lonely)):
@@ -191,7 +192,8 @@ class Quadratic:
             if min(left, default=0) < 0:
                 continue
             given = Fraction(self.value([int(k in alone) for k in cells]))
-            for own in _subsets(many):
+            for face in product(*map(_subsets, many, left)):
+                own = [k for part in face for k in part]
                 value = self._stationary(own, alone, left, hardly)
                 if value is not None and (best is None or given + value > best):
                     best = given + value
@@ -236,13 +238,14 @@ class Quadratic:
         return total
 
 
-def _subsets(cells: Sequence[int]) -> list[tuple[int, ...]]:
-    """All subsets, by their size; the empty one comes only where there are no cells."""
-    found = [
-        tuple(k for place, k in enumerate(cells) if mask >> place & 1)
-        for mask in range(1, 2 ** len(cells))
-    ]
-    return sorted(found, key=lambda own: (len(own), own)) or [()]
+def _subsets(cells: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """The cells that up to so many objects can be in, by their number; none only for no object.
+
+    >>> _subsets((3, 5), 1), _subsets((3, 5), 9), _subsets((3, 5), 0)
+    ([(3,), (5,)], [(3,), (5,), (3, 5)], [()])
+    """
+    sizes = range(1, min(len(cells), most) + 1)
+    return [own for size in sizes for own in combinations(cells, size)] or [()]
 
 
 def _spread(total: int, parts: int) -> list[tuple[int, ...]]:

@@ -58,7 +58,7 @@ class NetworkOptimum:
 
     values: Ints
     score: Fraction
-    upper: Fraction
+    upper: Fraction | float
     fewest: bool
     undecided: Bools | None
     free: Bools
@@ -231,8 +231,10 @@ class _Parts:
         return units * self._unit + self._constant
 
     @property
-    def upper(self) -> Fraction:
-        """What no world exceeds."""
+    def upper(self) -> Fraction | float:
+        """What no world exceeds; infinite as long as nothing is known of some part."""
+        if any(math.isinf(known.upper) for _, known in self._found):
+            return math.inf
         units = sum(len(members) * math.floor(known.upper) for members, known in self._found)
         return units * self._unit + self._constant
 
