@@ -1,13 +1,13 @@
-"""Draw the figures of the page on the mathematics: `python docs/draw_figures.py` writes docs/img.
+"""Draw the figures on the mathematics and on best worlds: `python docs/draw_figures.py`.
 
-Region graphs are drawn by hand, as SVG; curves by matplotlib.
+Region graphs and worlds are drawn by hand, as SVG; curves by matplotlib.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -205,6 +205,143 @@ def local_graph() -> str:
     return one.svg("The local graph of the outer region: which messages enter it, and how often")
 
 
+# --- best worlds
+
+OBJECTS = 9
+"""So many are in each of the worlds that are drawn; one is left over where they form couples."""
+
+CELL = 17
+"""The side of a cell of a matrix, in pixels."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A relation over some objects, and where the objects are drawn, in a square of 100.
+
+    parts     the part of each object, which says its colour
+    relation  the pairs that are related
+    places    of the objects
+    directed  whether pairs are drawn as arrows, those of the first object in blue
+    """
+
+    example: str
+    predicate: str
+    parts: tuple[int, ...]
+    relation: frozenset[tuple[int, int]]
+    places: tuple[tuple[float, float], ...]
+    directed: bool = False
+
+    @property
+    def in_a_row(self) -> bool:
+        """Whether all objects are on one line."""
+        return len({y for _, y in self.places}) == 1
+
+
+def pairs_where(related: Callable[[int, int], bool]) -> frozenset[tuple[int, int]]:
+    """The pairs of different objects that are related."""
+    numbers = range(OBJECTS)
+    return frozenset((a, b) for a in numbers for b in numbers if a != b and related(a, b))
+
+
+def on_circle(turns: Iterable[float]) -> tuple[tuple[float, float], ...]:
+    """Places on a circle, by parts of a whole turn from the top."""
+    angles = (2 * math.pi * turn for turn in turns)
+    return tuple((50 + 42 * math.sin(angle), 50 - 42 * math.cos(angle)) for angle in angles)
+
+
+def worlds() -> dict[str, World]:
+    """A best world of each kind of structure, by the name of its picture."""
+    numbers = range(OBJECTS)
+    sides = tuple(int(k >= 5) for k in numbers)
+    thirds = tuple(k // 3 for k in numbers)
+    couples = tuple(k // 2 for k in numbers)
+    rows = tuple((15.0, 10 + 20.0 * k) for k in range(5))
+    rows += tuple((85.0, 20 + 20.0 * k) for k in range(4))
+    stands = [(5 + 35.0 * (k // 2 % 3) + 20 * (k % 2), 32 + 36.0 * (k // 6)) for k in numbers]
+    return {
+        "world-two-sides": World(
+            "no-triangles", "friends", sides, pairs_where(lambda a, b: sides[a] != sides[b]), rows
+        ),
+        "world-three-parts": World(
+            "no-four-friends",
+            "friends",
+            thirds,
+            pairs_where(lambda a, b: thirds[a] != thirds[b]),
+            on_circle(k // 3 / 3 + (k % 3 - 1) / 15 for k in numbers),
+        ),
+        "world-couples": World(
+            "couples",
+            "married",
+            tuple(int(k == OBJECTS - 1) for k in numbers),
+            pairs_where(lambda a, b: couples[a] == couples[b]),
+            tuple(stands),
+        ),
+        "world-ranking": World(
+            "ranking",
+            "beats",
+            (0,) * OBJECTS,
+            pairs_where(lambda a, b: a < b),
+            tuple((4 + 11.5 * k, 60.0) for k in numbers),
+            directed=True,
+        ),
+        "world-cycles": World(
+            "cycles",
+            "beats",
+            (0,) * OBJECTS,
+            pairs_where(lambda a, b: (b - a) % OBJECTS <= OBJECTS // 2),
+            on_circle(k / OBJECTS for k in numbers),
+            directed=True,
+        ),
+    }
+
+
+def drawn_world(name: str) -> str:
+    """A world as dots with lines, and as a matrix with a dark cell where a row is related."""
+    world = worlds()[name]
+    one = Drawing(480, 220)
+    places = [(24 + 1.9 * x, 15 + 1.9 * y) for x, y in world.places]
+    for a, b in sorted(world.relation, reverse=True):
+        if world.directed:
+            colour = BLUE if a == 0 else GREY
+            one.parts.append(_arrow(places[a], places[b], colour, bow=world.in_a_row))
+        elif a < b:
+            (x, y), (u, v) = places[a], places[b]
+            one.parts.append(f'<path d="M{x:.1f} {y:.1f}L{u:.1f} {v:.1f}" stroke="{GREY}"/>')
+    for k, (x, y) in enumerate(places):
+        colour = PARTS[world.parts[k]]
+        one.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="7" fill="{colour}"/>')
+    left, top = 290, 34
+    for a in range(OBJECTS):
+        for b in range(OBJECTS):
+            fill = PARTS[world.parts[a]] if (a, b) in world.relation else "#eef1f5"
+            one.parts.append(
+                f'<rect x="{left + CELL * b}" y="{top + CELL * a}" width="{CELL - 1}" '
+                f'height="{CELL - 1}" fill="{fill}"/>'
+            )
+    label = {"friends": "are friends", "married": "are married", "beats": "x beats y"}
+    one.text(left + CELL * OBJECTS / 2, top + CELL * OBJECTS + 20, "y", colour=GREY)
+    one.text(left - 14, top + CELL * OBJECTS / 2, "x", colour=GREY)
+    one.text(left + CELL * OBJECTS / 2, top - 12, label[world.predicate], colour=GREY)
+    return one.svg(f"A best world of {world.example} over {OBJECTS} objects, and its matrix")
+
+
+PARTS = (BLUE, RED, "#3c8d5a")
+"""The colours of parts."""
+
+
+def _arrow(start: tuple[float, float], end: tuple[float, float], colour: str, *, bow: bool) -> str:
+    """An arrow between two objects, straight or in a bow."""
+    (x, y), (u, v) = start, end
+    a, b = ((x + u) / 2, y - 0.9 * abs(u - x)) if bow else ((x + u) / 2, (y + v) / 2)
+    length = math.hypot(u - a, v - b)
+    u, v = u - (u - a) / length * 8, v - (v - b) / length * 8
+    head, width = ("blue", 1.6) if colour == BLUE else ("head", 0.7)
+    return (
+        f'<path d="M{x:.1f} {y:.1f}Q{a:.1f} {b:.1f} {u:.1f} {v:.1f}" fill="none" stroke="{colour}" '
+        f'stroke-width="{width}" marker-end="url(#{head})"/>'
+    )
+
+
 # --- curves
 
 
@@ -300,6 +437,8 @@ def draw(folder: Path) -> None:
         ("local-graph.svg", local_graph),
     ):
         (folder / name).write_text(drawing(), encoding="utf-8")
+    for name in worlds():
+        (folder / f"{name}.svg").write_text(drawn_world(name), encoding="utf-8")
     with mpl.rc_context(style):
         draw_wells(folder / "wells.svg")
         draw_sizes(folder / "sizes.svg")

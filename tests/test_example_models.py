@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from itertools import combinations
+from math import exp
 from pathlib import Path
 
 import igraph
@@ -12,6 +16,8 @@ import pytest
 
 import liftgbp
 from liftgbp.model.example_models import FOLDER, FOLDERS
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.mark.parametrize("name", sorted(liftgbp.examples()))
@@ -40,6 +46,55 @@ def test_the_karate_club_is_the_one_that_igraph_has() -> None:
     assert ties == {frozenset((a + 1, b + 1)) for a, b in published}
     assert len(evidence.hard["ties"].args) == len(ties) == 78
     assert len(names) == 34
+
+
+def test_the_best_world_of_the_records_is_that_of_all_groupings() -> None:
+    """And the how-to about them says what all groupings together say."""
+    model = liftgbp.load("example:records")
+    evidence = liftgbp.load_evidence(model, "example:records.db")
+    email, alike = {"R1R2"}, {"R1R2", "R2R3", "R2R4", "R3R4", "R5R6", "R6R7"}
+    differ = {"R1R3", "R1R4", "R5R7"}
+    scores = {}
+    for grouping in groupings([f"R{k}" for k in range(1, 8)]):
+        joined = frozenset("".join(pair) for group in grouping for pair in combinations(group, 2))
+        tenths = 30 * len(joined & email) + 10 * len(joined & alike) - 20 * len(joined & differ)
+        scores[joined] = (tenths - 4 * len(joined)) / 10
+    assert len(scores) == 877
+    most = max(scores.values())
+    best = [joined for joined, score in scores.items() if score == most]
+    world = liftgbp.best_world(model, evidence=evidence)
+    assert world.proven
+    assert world.score == most
+    names = world.true("same(x,y) | x != y")
+    assert {
+        re.sub(r"same\((..),(..)\)", r"\1\2", name) for name in names if name[6] < name[9]
+    } in best
+    undecided = frozenset.union(*best) - frozenset.intersection(*best)
+    assert {name[5:7] + name[8:10] for name in world.undecided if name[6] < name[9]} == undecided
+    total = sum(map(exp, scores.values()))
+    page = (DOCS / "howto-same-records.md").read_text(encoding="utf-8")
+    for pair in ("R3R4", "R5R6"):
+        p = sum(exp(score) for joined, score in scores.items() if pair in joined) / total
+        assert f"{p:.2f}" in page
+    # Only one pair is more probable than not.
+    likely = [
+        pair
+        for pair in map("".join, combinations([f"R{k}" for k in range(1, 8)], 2))
+        if sum(exp(score) for joined, score in scores.items() if pair in joined) > total / 2
+    ]
+    assert likely == ["R1R2"]
+
+
+def groupings(names: list[str]) -> Iterator[list[list[str]]]:
+    """All ways to divide names into groups."""
+    if not names:
+        yield []
+        return
+    *rest, last = names
+    for grouping in groupings(rest):
+        yield [*grouping, [last]]
+        for k in range(len(grouping)):
+            yield [*grouping[:k], [*grouping[k], last], *grouping[k + 1 :]]
 
 
 def test_a_misspelt_name_gets_advice() -> None:

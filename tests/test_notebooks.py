@@ -32,7 +32,7 @@ def words_in(picture: Path) -> set[str]:
 
 
 def test_there_are_notebooks() -> None:
-    assert len(NOTEBOOKS) == 5
+    assert len(NOTEBOOKS) == 6
 
 
 @pytest.mark.slow

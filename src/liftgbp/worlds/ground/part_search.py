@@ -48,10 +48,13 @@ class Steps:
 
 
 STEPS = {
-    "quick": Steps(2**18, 60, 5, 10_000, 20_000, 100),
-    "normal": Steps(2**22, 300, 20, 50_000, 200_000, 2_000),
+    "quick": Steps(2**18, 60, 5, 10_000, 20_000, 1_000),
+    "normal": Steps(2**22, 300, 20, 50_000, 200_000, 20_000),
     "thorough": Steps(2**25, 1_500, 100, 500_000, 2_000_000, 200_000),
 }
+
+FEW_ACTIVE = 0.1
+"""A program is sparse if cutting planes left most of its cubes out: this share is in it at most."""
 
 EARLIER_SHARE = 0.5
 """What a method may take of the time that is left, if others are to follow."""
@@ -62,10 +65,11 @@ def methods_for(steps: Steps) -> Iterator[Method]:
     yield MaximumFlow()
     yield Eliminating(steps.states)
     yield CuttingPlanes(steps.variables)
+    yield WholeNumbers(steps.variables, steps.nodes, sparse=True)
     yield Cooling(steps.sweeps)
     yield Neighbourhoods(steps.rounds)
     yield Regions("loops:4", steps.entries)
-    yield WholeNumbers(steps.variables, steps.nodes)
+    yield WholeNumbers(steps.variables, steps.nodes, sparse=False)
 
 
 def search(known: Known, steps: Steps) -> None:
@@ -297,15 +301,22 @@ class Regions:
 
 @dataclass(frozen=True, slots=True)
 class WholeNumbers:
-    """The program of cubes in whole numbers, by branching."""
+    """The program of cubes in whole numbers, by branching.
+
+    If cutting left it `sparse`, it is small, and is solved first; otherwise last.
+    """
 
     variables: int
     nodes: int
+    sparse: bool
     name = "branching"
 
     def could_improve(self, known: Known) -> bool:
         """If the program is not too large."""
-        return not known.is_over and known.part.size <= self.variables
+        if known.is_over or known.part.size > self.variables:
+            return False
+        program = known.program
+        return self.sparse == (program.active <= FEW_ACTIVE * program.cubes)
 
     def improve(self, known: Known) -> bool:
         """Worlds and bounds."""

@@ -192,6 +192,11 @@ class CubeProgram:
         return sum(len(own.columns) for own in self.clauses)
 
     @property
+    def active(self) -> int:
+        """How many of these are part of the program."""
+        return sum(int(own.active.sum()) for own in self.clauses)
+
+    @property
     def total(self) -> float:
         """The sum of all costs: what the solver's errors are in proportion to."""
         soft = (own.cost * int(own.active.sum()) for own in self.clauses if own.cost < math.inf)
