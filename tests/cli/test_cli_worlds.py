@@ -45,6 +45,7 @@ def test_what_is_not_proven(shell: Shell) -> None:
     assert second.endswith("; no world has more than 9.99999e+11")
 
 
+@pytest.mark.slow
 def test_a_gap_ends_the_search(shell: Shell) -> None:
     rough = result_of(shell, "example:no-four-friends", "-n", "person=1000", "--gap", "1e6")
     assert not rough["proven"]
