@@ -193,6 +193,8 @@ class OverClasses:
         from liftgbp.worlds.blocks import BlockWorld, beliefs
         from liftgbp.worlds.proofs.upper import upper_bound
 
+        if not self.normal.parfactors:
+            return Optimum(None, None)  # all worlds have one score
         world = known.world
         of_world = partial(beliefs, world) if isinstance(world, BlockWorld) else None
         upper = upper_bound(self.normal, self.budget, known.score, of_world)
