@@ -68,7 +68,7 @@ class Verdict(Reported):
     implausible    what is impossible about the beliefs, if anything is
     unknown        why the kind is not known or not checked, if it is not
     bound_by       what reaches the bound of log Z
-    contradicted   what a second opinion says instead, if one does
+    contradicted   what a second opinion says instead, or why there is none that was due
     bits           with how many bits it was proven to be what it is; `None` without a proof
     broken_curvature  the smallest curvature of the ground free energy if the halves of each class
                    of objects may differ; `None` where it was not computed
