@@ -134,7 +134,8 @@ def _with_missing(
 ) -> tuple[list[Point], Finding | None]:
     """Points that fall short of a bound, with the worlds that they lack, if all is well then."""
     missing = missing_worlds(plan, points, bound, tolerances)
-    further, other = _weighted(plan, points + missing, tolerances)
+    whole = completed(plan, points + missing, tolerances)
+    further, other = _weighted(plan, whole, tolerances)
     return (points, doubt) if other is not None else (further, None)
 
 
@@ -463,6 +464,7 @@ def _with_valleys(points: list[Point], tolerances: Tolerances) -> list[Point]:
     def is_flat(point: Point) -> bool:
         curvature = point.verdict.curvature or 0.0
         open_still = point.verdict.sound and not point.verdict.proven
+        open_still &= point.verdict.kind is not Kind.PRODUCT
         return open_still and abs(curvature) < tolerances.zero_curvature
 
     def equals(one: Point, other: Point) -> bool:
