@@ -255,9 +255,7 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
     if own.proven is not None:
         limits = in_balls(own.plan, limits, own.proven, tolerances)
     kind, unknown = _kind(own, on_boundary, tolerances)
-    slack = 0.0
-    if math.isfinite(own.log_z_bound):
-        slack = tolerances.bound_slack * abs(own.log_z_bound) + tolerances.level
+    slack = tolerances.slack_of(own.log_z_bound) if math.isfinite(own.log_z_bound) else 0.0
     crowded = limits.count_margin < -tolerances.acceptable
     implausible = limits.entropy_flaw
     if crowded and implausible is None:
