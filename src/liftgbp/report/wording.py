@@ -68,6 +68,9 @@ WORDINGS: dict[Flaw | Status, str] = {
         "best"
     ),
     Flaw.SAMPLE: "a sample says P({about}) = {0:.3g} (standard error {1:.1g}), not {2:.3g}",
+    Flaw.NO_SAMPLE: (
+        "no sample could judge the answer, since no possible world was found to start from"
+    ),
     Flaw.NOT_MIXED: "the sample has not mixed: R-hat is {0:.3g} for {about}",
     Flaw.FEW_DRAWS: (
         "the sample has not mixed: it is worth {0:.0f} independent draws of {about}; sample for "

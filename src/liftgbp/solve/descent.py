@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.solve import portable
+from liftgbp.solve.ends import End
 from liftgbp.solve.energy import LEAST_LOG, Energy, one_thread, polytope
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_logs
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.images import Places
 from liftgbp.solve.mean_field import best_products, log_z_bounds
-from liftgbp.solve.mixture import End, solutions_of
+from liftgbp.solve.mixture import solutions_of
 from liftgbp.solve.search import PointBatch, nearest_consistent
 from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import starting_beliefs

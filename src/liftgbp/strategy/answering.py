@@ -96,7 +96,7 @@ def _over_classes(
         # Quick bounds would save little, and say less.
         level = EFFORTS["normal"] if effort.name == "quick" else effort
         proven = bounds_over(objects, level.name, None, run.table_cap, run.progress)
-        answers = judged_by(answers, proven)
+        answers = judged_by(answers, proven, run.descent.tolerances)
     return answers
 
 
