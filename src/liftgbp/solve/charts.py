@@ -110,8 +110,6 @@ class Newton:
         """Relative changes of beliefs at some points, and whether the Hessian is positive there."""
         terms, more = self._terms, (1 + damping)[:, None]
         right = -slopes / (self._free_weights[rows] * more)
-        if self._frozen is not None:
-            right[self._frozen[rows]] = 0.0
         if terms.width <= terms.sums:
             free, positive = self._by_beliefs(right, damping, rows)
         else:
