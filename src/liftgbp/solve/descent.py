@@ -310,15 +310,14 @@ class _Run:
         Those are points that stay where the entropy is impossible, since counting numbers
         over-count there, and points far behind the first minimum of the same problem.
         """
-        limits = self._tolerances
-        entropy, most = self._entropy, self.energy.largest_entropy
-        slack = limits.level * (most + 1)
-        off = np.maximum(np.maximum(-entropy, entropy - most) - slack, 0.0)
+        limits, half = self._tolerances, self.energy.largest_entropy / 2
+        off = np.abs(self._entropy - half) - half - limits.level * (2 * half + 1)
+        np.maximum(off, 0.0, out=off)
         stays = (off > 0) & (off > limits.progress * self._off)
         self._astray = np.where(stays, self._astray + 1, np.where(off > 0, self._astray, 0))
         self._off = off
         self._stuck |= self._astray >= limits.most_astray
-        if self.settled.any():
+        if iteration >= limits.least_patience and self.settled.any():
             slowest = np.full(self._problem.max() + 1, np.inf)
             first = limits.patience * (self.iterations[self.settled] + 1)
             np.minimum.at(
