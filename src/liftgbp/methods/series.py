@@ -35,6 +35,7 @@ RANDOM_STARTS = 2
 """The random starts of `auto` at each of these plans. Its default of 4 is for a plan that stands
 alone; in a series, a minimum that one plan misses is found by following its neighbours."""
 
+
 class SharedPlans:
     """Prepares one normal form of a model after another, and reuses layouts where they fit."""
 

@@ -236,7 +236,8 @@ class _Chains:
 
     def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ:
         """An estimate of log Z."""
-        chances = mean_chances(self.variables, answers)[self.tied.decides]
+        reader = None if answers is None else answers.reader
+        chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
         chains = self.worlds.chains
         return anneal(self.sweeper, self.weights, chances, steps, chains, self.random, progress)
 
