@@ -126,7 +126,7 @@ def mean_chances(variables: Variables, reader: Reader | None) -> Floats:
     widest = max((len(predicate.values) for predicate in variables.predicates), default=1)
     if reader is None:
         allowed = np.arange(widest) < variables.ranges[:, None]
-        return (allowed / allowed.sum(axis=1, keepdims=True))[:, :, None]
+        return np.asarray((allowed / allowed.sum(axis=1, keepdims=True))[:, :, None])
     chances = np.zeros((len(variables.ranges), widest, 1))
     for number in distinct(variables.atoms.predicate).tolist():
         rows, args = variables.of(number)
