@@ -16,7 +16,7 @@ from liftgbp.model.parser import parse_query
 from liftgbp.posterior import BlockedAtom, BlockStructure, Posterior
 from liftgbp.posterior.block_table import class_names
 from liftgbp.posterior.readers import ClassReader, Reader
-from liftgbp.support.arrays import Floats, Ints, distinct
+from liftgbp.support.arrays import Floats, Ints, distinct, in_parts
 from liftgbp.support.errors import InputError
 
 AT_RANDOM = 0.25
@@ -115,10 +115,13 @@ def first_values(
 
 def drawn_values(chances: Floats, chains: int, random: np.random.Generator) -> Bytes:
     """Values drawn by their chances (variables, values, chains); the last axis may be 1."""
-    levels = np.cumsum(chances, axis=1)
-    draws = random.random((len(chances), 1, chains)) * levels[:, -1:]
-    # Of the values whose cumulative chance exceeds the draw, the first one.
-    return np.asarray((draws < levels).argmax(axis=1), np.uint8)
+    values = np.empty((len(chances), chains), np.uint8)
+    for rows in in_parts(len(chances), chances.shape[1] * chains):
+        levels = np.cumsum(chances[rows], axis=1)
+        draws = random.random((len(levels), 1, chains)) * levels[:, -1:]
+        # Of the values whose cumulative chance exceeds the draw, the first one.
+        values[rows] = (draws < levels).argmax(axis=1)
+    return values
 
 
 def mean_chances(variables: Variables, reader: Reader | None) -> Floats:
