@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -19,23 +19,18 @@ from liftgbp.lift.shatter import NormalModel, ObjectClasses, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
 from liftgbp.methods.effort import FACTOR_SCOPES
-from liftgbp.model.ast import Number, Rule, WeightedFormula
-from liftgbp.model.writer import rule_text
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
+from liftgbp.worlds.ground.contradiction import contradiction
 from liftgbp.worlds.optimum import Budget, Optimum
 
-FEW_GROUNDINGS = 20_000
-"""Models up to this size are solved atom by atom first, in a tenth of a second: most of them to the
-end."""
+FEW_ATOMS = 50
+"""Models with up to this many open atoms are solved atom by atom first, mostly by elimination in a
+tenth of a second; with more, worlds over classes cost less."""
 
 MOST_GROUNDINGS = 300_000
 """Models over classes up to this size are also solved atom by atom where nothing else proves a
 world."""
-
-
-MOST_EXPLAINED = 12
-"""So many hard rules are tried without each other, to say which ones contradict each other."""
 
 
 class WorldQuestion(Protocol):
@@ -73,13 +68,9 @@ class ModelQuestion:
 
     def answered(self) -> Optimum:
         """The best world that the methods find."""
-        try:
-            known = self._searched()
-        except ContradictionError as error:
-            # Some methods know which rule is to blame.
-            raise error if error.span else self._contradiction() from None
+        known = self._searched()
         if known.upper == -math.inf:
-            raise self._contradiction()
+            raise contradiction(self.problem, self._is_impossible)
         if known.score is None:
             raise CapacityError(
                 f"no world that satisfies all hard rules was found at {self.budget.effort} effort"
@@ -102,42 +93,24 @@ class ModelQuestion:
             raise refused
         return known
 
-    def _contradiction(self) -> ContradictionError:
-        """Names hard rules that leave no world; each is needed for that, if they are not many."""
-        rules = [rule for rule in self.problem.model.rules if _is_hard(rule)]
-        evidence = self.problem.evidence
-        facts = " under this evidence" if evidence.hard or evidence.soft or evidence.known else ""
-        if not rules:
-            return ContradictionError("the evidence leaves no possible world")
-        if len(rules) <= MOST_EXPLAINED:
-            for rule in tuple(rules):
-                others = [own for own in rules if own is not rule]
-                if not self._is_possible(others):
-                    rules = others
-        named = "; ".join(rule_text(rule) for rule in rules[:MOST_EXPLAINED])
-        more = len(rules) - MOST_EXPLAINED
-        and_more = f" and {more} more" if more > 0 else ""
-        return ContradictionError(f"no world{facts} satisfies all of: {named}{and_more}")
-
-    def _is_possible(self, rules: Sequence[Rule]) -> bool:
-        """Whether some rules leave a world; taken for granted where that is not known."""
-        problem = replace(self.problem, model=self.problem.model.with_rules(rules))
+    def _is_impossible(self, problem: Problem) -> bool:
+        """Whether it is certain that hard rules leave no world."""
         try:
             found = replace(self, problem=problem, budget=Budget("quick"))._searched()
         except ContradictionError:
-            return False
-        except CapacityError:
             return True
-        return found.upper > -math.inf
+        except CapacityError:
+            return False
+        return found.upper == -math.inf
 
     def _methods(self) -> Iterator[Method]:
         objects, size = choose_via(self.via, self.problem, FACTOR_SCOPES), self._size
         on_ground = OnGround(self.problem, self.budget, self.table_cap)
-        small = size <= FEW_GROUNDINGS
-        if objects is None or (self.via == "auto" and small):
-            yield on_ground
         if objects is None:
+            yield on_ground
             return
+        if self.via == "auto" and open_atoms(self.problem) <= FEW_ATOMS:
+            yield replace(on_ground, budget=replace(self.budget, effort="quick"))
         try:
             normal = Shattering(objects, table_cap=self.table_cap).normal()
         except CapacityError:
@@ -148,7 +121,7 @@ class ModelQuestion:
             yield OverCells(normal, free)
             yield OverBlocks(normal, self.budget, free)
             yield OverClasses(normal, self.budget)
-        if self.via == "auto" and not small and size <= MOST_GROUNDINGS:
+        if self.via == "auto" and size <= MOST_GROUNDINGS:
             yield on_ground
 
     @property
@@ -221,6 +194,8 @@ class OverClasses:
         from liftgbp.worlds.blocks import BlockWorld, beliefs
         from liftgbp.worlds.proofs.upper import upper_bound
 
+        if not self.normal.parfactors:
+            return Optimum(None, None)  # all worlds have one score
         world = known.world
         of_world = partial(beliefs, world) if isinstance(world, BlockWorld) else None
         upper = upper_bound(self.normal, self.budget, known.score, of_world)
@@ -254,13 +229,6 @@ class NetworkQuestion:
         problem, atoms = self.network.as_problem(self.observed)
         found = best_of_network(self.network.conditioned(self.observed), self.budget)
         return found.as_optimum(GroundWorld(problem, atoms, found.values))
-
-
-def _is_hard(rule: Rule) -> bool:
-    """Whether a rule rules states out."""
-    if isinstance(rule, WeightedFormula):
-        return rule.weight is None
-    return any(own == Number(0.0) for own in rule.potentials)
 
 
 def _without_tables(objects: ObjectClasses, table_cap: int) -> NormalModel:

@@ -93,6 +93,7 @@ class _Search:
         self._effort = EFFORTS[budget.effort]
         self._scale = Scale.of(normal)
         self._tried: set[tuple[Row, ...]] = set()
+        self._most: Fraction | None = None
 
     def best(self) -> tuple[BlockWorld, Fraction] | None:
         """The best world that is found, with its score."""
@@ -107,15 +108,24 @@ class _Search:
                 break
         if best is None:
             return None
-        patterns = best.terms.patterns
-        values = {own: v for own, v in zip(patterns, best.values, strict=True) if v}
-        world = BlockWorld(self._normal, best.terms.layout, best.sizes, values)
+        world = self._world(best)
         score, violated = score_of(world)
         if violated:
             return None
         if best.worth != score * self._scale.weight - world.true_atoms:
             raise InternalError(f"a world of blocks scores {score}, not {best.worth} as a whole")
         return world, score
+
+    def _world(self, found: _Found) -> BlockWorld:
+        patterns = found.terms.patterns
+        values = {own: v for own, v in zip(patterns, found.values, strict=True) if v}
+        return BlockWorld(self._normal, found.terms.layout, found.sizes, values)
+
+    def _is_final(self, best: _Found) -> bool:
+        """Whether no world is worth more, or there is no time left."""
+        if self._most is None:
+            self._most = unbroken(self._world(best)) * self._scale.weight
+        return best.worth >= self._most or self._budget.left() <= 0
 
     # --- rows
 
@@ -191,7 +201,7 @@ class _Search:
         self, best: _Found | None, rows: tuple[Row, ...], starts: Sequence[Sizes]
     ) -> _Found | None:
         """The better one of what is known and what these rows give."""
-        if (best is not None and self._budget.left() <= 0) or rows in self._tried:
+        if (best is not None and self._is_final(best)) or rows in self._tried:
             return best
         self._tried.add(rows)
         try:
