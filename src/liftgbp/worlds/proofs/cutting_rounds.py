@@ -59,24 +59,28 @@ class Rounds:
     cuts: tuple[Cut, ...]
 
 
-def cutting_rounds(program: ScoreProgram, budget: Budget, low: Fraction | None) -> Rounds | None:
-    """The best bound by rounds of cuts; nothing if the solver finds no consistent beliefs.
+def cutting_rounds(
+    program: ScoreProgram, budget: Budget, low: Fraction | None, most_rounds: int = MOST_ROUNDS
+) -> Rounds:
+    """The best bound by rounds of cuts; without a solution, what multipliers of zero prove.
 
     They end once the bound is as low as `low`, up to the gap of the budget.
     """
+    best = Rounds(program.bound({}, ()), ())
+    if not program.energy:
+        return best
     scale = 2 ** max(0, math.ceil(max(map(abs, program.energy), default=Fraction(0)))).bit_length()
     energy = np.array([float(own / scale) for own in program.energy])
     cuts: list[Cut] = []
     known: set[Cut] = set()
-    best: Rounds | None = None
     last, stalled = -math.inf, 0
-    for _ in range(MOST_ROUNDS):
+    for _ in range(most_rounds):
         checkpoint()
         solved = _solved(program, energy, cuts, budget)
         if solved is None:
             break
         bound, used = _proven(program, solved, cuts, scale)
-        if best is None or bound < best.bound:
+        if bound < best.bound:
             best = Rounds(bound, used)
         enough = low is not None and best.bound <= low + Fraction(budget.gap)
         gained = solved.value - last > BETTER * abs(solved.value)

@@ -123,19 +123,28 @@ def score_program(graph: LiftedRegionGraph, layout: Layout) -> ScoreProgram:
     """The program of a region graph."""
     consistent = polytope(layout)
     energy = [Fraction(0)] * len(consistent.outer)
-    common = constant = exact_constant(graph.normal)
     lattices: list[Lattice] = []
     for number, count in enumerate(graph.factor_counts):
         table = exact_table(graph, number)
-        top = max(own for own in table if own is not None)
-        common += count * top
+        top = _largest(table)
         found = readings_of(graph, layout, consistent, number)
         for first, own in enumerate(_energies(found[0], table, count, top), found[0].first):
             energy[first] += own
         options = [Lattice(count * top, _unit(top - own for own in table if own is not None))]
         options += [_lattice(graph, table, count, reading) for reading in found]
         lattices.append(coarsest(options))
+    common, constant = largest_score(graph), exact_constant(graph.normal)
     return ScoreProgram(graph, layout, consistent, common, tuple(energy), constant, tuple(lattices))
+
+
+def largest_score(graph: LiftedRegionGraph) -> Fraction:
+    """The score of a world in which each factor has its largest value, possible or not."""
+    tops = (count * _largest(exact_table(graph, k)) for k, count in enumerate(graph.factor_counts))
+    return exact_constant(graph.normal) + sum(tops, Fraction(0))
+
+
+def _largest(table: Sequence[Fraction | None]) -> Fraction:
+    return max(own for own in table if own is not None)
 
 
 def coarsest(lattices: Iterable[Lattice]) -> Lattice:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from flint import fmpz_mat
+
 from liftgbp.lift.signature import Cluster
 from liftgbp.methods.bounding.count_cuts import FEW_EXCEPTIONS, Cut
 from liftgbp.support.limits import checkpoint
@@ -88,7 +90,10 @@ def tight_bound(
     for cut, multiplier in used:
         for column, value in zip(cut.columns, cut.values, strict=True):
             target[column] += multiplier * value
-    return program.bound(directions.multipliers(program, target), used)
+    sums = program.consistent.outer_regions
+    multipliers = directions.multipliers(target)
+    between = {number - sums: own for number, own in multipliers.items() if number >= sums and own}
+    return program.bound(between, used)
 
 
 def _cuts(
@@ -108,90 +113,75 @@ def _cuts(
 
 @dataclass(frozen=True, eq=False)
 class _Directions:
-    """The null space of the equations between beliefs.
+    """The equations between beliefs, solved for some of them, and so their null space.
 
-    Equations are solved for some columns, their pivots: `solved[k]` is zero in all other pivots.
-    Numbers of columns beyond the last one say which of the original equations it was added up from.
+    solved     for each pivot, the entries of its equation divided by `divisor`; other pivots are
+               not in it
+    added_up   for each pivot, how often it takes each of the original equations
     """
 
     pivots: tuple[int, ...]
+    free: tuple[int, ...]
     solved: tuple[dict[int, int], ...]
-    width: int
+    added_up: tuple[dict[int, int], ...]
+    divisor: int
 
     @staticmethod
     def of(program: ScoreProgram, point: Sequence[Fraction]) -> _Directions:
         """Solved for beliefs that are not zero, where that is possible."""
         width = len(point)
         order = sorted(range(width), key=lambda column: not point[column])
-        rank = {column: k for k, column in enumerate(order)}
-        solved: list[dict[int, int]] = []
+        equations = _all_equations(program)
+        every = range(len(equations))
+        rows = [
+            [*(own.get(column, 0) for column in order), *(int(k == number) for k in every)]
+            for number, own in enumerate(equations)
+        ]
+        reduced, divisor, _ = fmpz_mat(rows).rref()
         pivots: list[int] = []
-        for number, equation in enumerate(_all_equations(program)):
-            checkpoint()
-            row = {**equation, width + number: 1}
-            for pivot, known in zip(pivots, solved, strict=True):
-                if pivot in row:
-                    row = _without(row, known, pivot)
-            left = [column for column in row if column < width]
-            if not left:
-                continue
-            pivot = min(left, key=rank.__getitem__)
-            solved = [_without(own, row, pivot) if pivot in own else own for own in solved]
-            solved.append(row)
-            pivots.append(pivot)
-        return _Directions(tuple(pivots), tuple(solved), width)
+        solved: list[dict[int, int]] = []
+        added_up: list[dict[int, int]] = []
+        for row in reduced.tolist():
+            entries = {order[k]: int(own) for k, own in enumerate(row[:width]) if own}
+            if entries:
+                pivots.append(next(iter(entries)))
+                solved.append(entries)
+                added_up.append({k: int(own) for k, own in enumerate(row[width:]) if own})
+        free = tuple(sorted(set(range(width)) - set(pivots)))
+        return _Directions(tuple(pivots), free, tuple(solved), tuple(added_up), int(divisor))
 
     def equations(
         self, energy: Sequence[Fraction], cuts: Sequence[Cut], zero: Sequence[int]
     ) -> tuple[list[list[int]], list[int]]:
         """One equation for each direction: what cuts, zero beliefs and minus the energy gain."""
         rows, right_side = [], []
-        free = sorted(set(range(self.width)) - set(self.pivots))
         tables = [dict(zip(cut.columns, cut.values, strict=True)) for cut in cuts]
-        for column in free:
-            along = {column: Fraction(1)} | {
-                pivot: Fraction(-row[column], row[pivot])
-                for pivot, row in zip(self.pivots, self.solved, strict=True)
-                if column in row
+        for column in self.free:
+            along = {column: self.divisor} | {
+                pivot: -entries[column]
+                for pivot, entries in zip(self.pivots, self.solved, strict=True)
+                if column in entries
             }
-            below = math.lcm(*(own.denominator for own in along.values()))
-            whole = {k: int(own * below) for k, own in along.items()}
-            gains = [sum(table.get(k, 0) * own for k, own in whole.items()) for table in tables]
-            right = -sum((energy[k] * own for k, own in whole.items()), Fraction(0))
-            rows.append(
-                [own * right.denominator for own in gains]
-                + [whole.get(k, 0) * right.denominator for k in zero]
-            )
+            gains = [sum(table.get(k, 0) * own for k, own in along.items()) for table in tables]
+            gains += [along.get(k, 0) for k in zero]
+            right = -sum((energy[k] * own for k, own in along.items()), Fraction(0))
+            rows.append([own * right.denominator for own in gains])
             right_side.append(right.numerator)
         return rows, right_side
 
-    def multipliers(self, program: ScoreProgram, target: Sequence[Fraction]) -> dict[int, Fraction]:
-        """Those of the equations that add up to a target, but for sums of regions."""
+    def multipliers(self, target: Sequence[Fraction]) -> dict[int, Fraction]:
+        """How often all equations add up to a target."""
         found: dict[int, Fraction] = {}
-        sums = program.consistent.outer_regions
-        for pivot, row in zip(self.pivots, self.solved, strict=True):
-            each = target[pivot] / row[pivot]
-            for column, value in row.items():
-                number = column - self.width - sums
-                if number >= 0 and each:
-                    found[number] = found.get(number, Fraction(0)) + each * value
+        for pivot, times in zip(self.pivots, self.added_up, strict=True):
+            each = target[pivot] / self.divisor
+            for number, own in times.items():
+                found[number] = found.get(number, Fraction(0)) + each * own
         return found
 
 
 def _all_equations(program: ScoreProgram) -> list[dict[int, int]]:
-    regions = range(program.consistent.outer_regions)
-    sums = [
-        {k: program.states[k] for k, own in enumerate(program.region) if own == region}
-        for region in regions
-    ]
+    """Those that say that regions sum to one come first."""
+    sums: list[dict[int, int]] = [{} for _ in range(program.consistent.outer_regions)]
+    for column, region in enumerate(program.region):
+        sums[region][column] = program.states[column]
     return [*sums, *program.equations]
-
-
-def _without(row: Mapping[int, int], pivot: Mapping[int, int], column: int) -> dict[int, int]:
-    """A row less what makes its entry in a column zero, up to a factor."""
-    own, other = row[column], pivot[column]
-    found = {k: value * other for k, value in row.items()}
-    for k, value in pivot.items():
-        found[k] = found.get(k, 0) - value * own
-    divisor = math.gcd(*found.values())
-    return {k: value // divisor for k, value in found.items() if value}

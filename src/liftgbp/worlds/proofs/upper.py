@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import NormalModel
-from liftgbp.lift.signature import Cluster, objects_of
+from liftgbp.lift.signature import objects_of
 from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES
 from liftgbp.plan import compile_plan
 from liftgbp.solve.energy import one_thread
 from liftgbp.support.errors import CapacityError
 from liftgbp.worlds.optimum import Budget
 from liftgbp.worlds.proofs.cutting_rounds import cutting_rounds
-from liftgbp.worlds.proofs.score_program import ScoreProgram, coarsest, score_program
+from liftgbp.worlds.proofs.score_program import (
+    ScoreProgram,
+    coarsest,
+    largest_score,
+    score_program,
+)
 from liftgbp.worlds.proofs.tight_world import Beliefs, tight_bound
 
 NEARLY = Fraction(1, 10**5)
@@ -26,8 +32,9 @@ MOST_COMBINATIONS = 20
 """The most ways to choose as many classes as a region has objects: beyond, larger regions take
 seconds to build."""
 
-MOST_ENTRIES = 2**12
-"""Larger families with more beliefs than this are left out: solving takes seconds in each round."""
+MOST_ENTRIES = {"quick": 2**11, "normal": 2**12, "thorough": 2**14}
+"""Families with more beliefs than this are left out: 2¹³ take seconds, and squares of that many
+numbers."""
 
 
 def upper_bound(
@@ -35,80 +42,72 @@ def upper_bound(
     budget: Budget,
     low: Fraction | None = None,
     beliefs: Beliefs | None = None,
-) -> Fraction | None:
-    """What no world's score exceeds; nothing if there is no proof at all.
+) -> Fraction:
+    """What no world's score exceeds.
 
     `low` is the score of the best world that is known: once the bound is as low, the search is
     over. `beliefs` are those of that world (see `tight_world`), with which the bound may equal its
     score exactly, however many objects there are.
     """
-    best: Fraction | None = None
-    for program in _programs(normal, budget):
+    scopes = build_regions(normal, FACTOR_SCOPES)
+    best = largest_score(scopes)
+    for program in _programs(scopes, budget):
+        if low is not None and best - low <= Fraction(budget.gap):
+            break
         with one_thread():
             rounds = cutting_rounds(program, budget, low)
-        if rounds is None:
+        best = min(best, rounds.bound)
+        if low is None or beliefs is None or best - low <= Fraction(budget.gap):
             continue
-        best = rounds.bound if best is None else min(best, rounds.bound)
-        if low is None:
-            continue
-        if best - low <= Fraction(budget.gap):
-            break
         scale = max(abs(best), abs(low), Fraction(1), *map(abs, program.energy))
-        if beliefs is not None and rounds.bound - low <= NEARLY * scale:
+        if rounds.bound - low <= NEARLY * scale:
             exact = tight_bound(program, beliefs, rounds.cuts)
-            if exact is not None and exact < best:
-                best = exact
-            if best - low <= Fraction(budget.gap):
-                break
+            best = best if exact is None else min(best, exact)
     return best
 
 
-def _programs(normal: NormalModel, budget: Budget) -> list[ScoreProgram]:
+def _programs(scopes: LiftedRegionGraph, budget: Budget) -> list[ScoreProgram]:
     """Over factor scopes and the larger families that an effort allows, those of few beliefs first.
 
     A rule about four people may need less regions of four people than pieces of these.
     """
-    families = _families(normal, budget.effort)
+    graphs = [scopes, *_larger(scopes.normal, budget)]
+    outer = [frozenset(own.cluster for own in graph.regions if own.outer) for graph in graphs]
     found: list[ScoreProgram] = []
-    seen: set[frozenset[Cluster]] = set()
-    for family in families:
-        if found and budget.left() <= 0:
-            break
-        # Rules over few atoms about many objects leave few states of all atoms.
-        table = EFFORTS["thorough" if family == families[-1] else budget.effort].table
-        own = normal if family == FACTOR_SCOPES else replace(normal, table_cap=table)
-        try:
-            graph = build_regions(own, family)
-        except CapacityError:
-            if family == FACTOR_SCOPES:
-                raise
+    for number, graph in enumerate(graphs):
+        if outer[number] in outer[:number] or (found and budget.left() <= 0):
             continue
-        key = frozenset(own.cluster for own in graph.regions if own.outer)
-        if key in seen:
-            continue
-        seen.add(key)
-        program = score_program(graph, compile_plan(graph).layout)
-        if not found or len(program.energy) <= MOST_ENTRIES:
-            found.append(program)
+        layout = compile_plan(graph).layout
+        if layout.belief_entries <= MOST_ENTRIES[budget.effort]:
+            found.append(score_program(graph, layout))
     # What one of them knows of possible scores holds for all.
     lattices = tuple(map(coarsest, zip(*(own.lattices for own in found), strict=True)))
     found.sort(key=lambda own: len(own.energy))
     return [replace(own, lattices=lattices) for own in found]
 
 
+def _larger(normal: NormalModel, budget: Budget) -> Iterator[LiftedRegionGraph]:
+    """Regions over as many objects as the effort allows, or as a rule is about."""
+    families = _families(normal, budget.effort)
+    for family in families:
+        # Rules over few atoms about many objects leave few states of all atoms.
+        table = EFFORTS["thorough" if family == families[-1] else budget.effort].table
+        if budget.left() <= 0:
+            return
+        try:
+            yield build_regions(replace(normal, table_cap=table), family)
+        except CapacityError:
+            continue
+
+
 def _families(normal: NormalModel, effort: str) -> list[str]:
-    """Factor scopes, and regions over as many objects as the effort allows or a rule is about."""
     families = EFFORTS[effort].families
     if not families or all(own.size == 1 or own.constant is not None for own in normal.classes):
-        return [FACTOR_SCOPES]
+        return []
     largest = max((len(objects_of(own.atoms)) for own in normal.parfactors), default=0)
-    wanted = dict.fromkeys((*families, f"objects:{max(largest, 2)}"))
     classes = len(normal.classes)
     return [
-        FACTOR_SCOPES,
-        *(
-            own
-            for own in wanted
-            if math.comb(classes + (k := int(own.partition(":")[2])) - 1, k) <= MOST_COMBINATIONS
-        ),
+        own
+        for own in dict.fromkeys((*families, f"objects:{max(largest, 2)}"))
+        if math.comb(classes + (k := int(own.partition(":")[2])) - 1, k) <= MOST_COMBINATIONS
     ]

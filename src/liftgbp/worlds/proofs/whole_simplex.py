@@ -16,8 +16,9 @@ from liftgbp.support.limits import checkpoint
 Row: TypeAlias = "NDArray[Any]"
 """Whole numbers of any length; positive multiples of a row say the same."""
 
-MOST_WORK = 10**7
-"""The most numbers that are computed: a few seconds. The extremal models take a thousandth."""
+MOST_WORK = 10**6
+"""The most numbers of 64 bits that are computed, about a second. The extremal models take a
+hundredth; a few random models never come to an end, as numbers grow."""
 
 
 def cheapest(
@@ -39,7 +40,7 @@ def cheapest(
     >>> cheapest([[1, 1]], [-1], [0, 0]) is None
     True
     """
-    table = _Table(matrix, right_side)
+    table = _Table(matrix, right_side, len(costs))
     if not table.solved():
         return None
     return table.improved(costs, enough)
@@ -48,8 +49,10 @@ def cheapest(
 class _Table:
     """Equations, each solved for one of the numbers."""
 
-    def __init__(self, matrix: Sequence[Sequence[int]], right_side: Sequence[int]) -> None:
-        self._width = len(matrix[0]) if matrix else 0
+    def __init__(
+        self, matrix: Sequence[Sequence[int]], right_side: Sequence[int], width: int
+    ) -> None:
+        self._width = width
         self._rows = [_row(own, right) for own, right in zip(matrix, right_side, strict=True)]
         # Beyond the last column, there is an artificial number for each row. They are to vanish.
         self._basis = [self._width + k for k in range(len(self._rows))]
@@ -117,7 +120,8 @@ class _Table:
         ]
         self._rows[leaving] = pivot
         self._basis[leaving] = entering
-        self._work += (self._width + 1) * sum(row[entering] != 0 for row in self._rows)
+        words = 1 + max(map(abs, pivot.tolist())).bit_length() // 64
+        self._work += words * (self._width + 1) * sum(row[entering] != 0 for row in self._rows)
         return _without(gains, pivot, entering)
 
     def _numbers(self) -> list[Fraction]:
@@ -129,8 +133,9 @@ class _Table:
 
 
 def _row(values: Sequence[int], right: int) -> Row:
-    row = np.array([*values, right], dtype=object)
-    return -row if right < 0 else row
+    divisor = math.gcd(*values, right) or 1
+    row = np.array([*values, right], dtype=object) // divisor
+    return np.asarray(-row if right < 0 else row)
 
 
 def _without(row: Row, pivot: Row, column: int) -> Row:
