@@ -1,8 +1,9 @@
 """Do answers depend on the processor? The same runs under six arithmetics, each in a process.
 
-`python -m benchmarks.portable` takes about an hour. With `quick` after it, the default effort is
-left out, which takes some five minutes. It ends with code 1 if trust, shares of minima or
-probabilities of trusted answers differ.
+`python -m benchmarks.portable` takes more than an hour, and with `quick` after it, without the
+default effort, some five minutes. `--part 3/8` takes every eighth run from the third on. With
+`--journal FOLDER`, what is done is kept there: an interrupted run goes on, and parts are compared
+together. It ends with code 1 if trust, shares of minima or probabilities of trusted answers differ.
 
 OpenBLAS and NumPy choose their instructions by the processor, and can be told to take others. Sums
 are added up in another order then, and logarithms differ in the last bit.
@@ -10,14 +11,17 @@ are added up in another order then, and logarithms differ in the last bit.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -50,20 +54,49 @@ EFFORTS = ("quick", "normal")
 SAME_SHARE = 1e-9
 
 
+@dataclass(frozen=True)
+class Part:
+    """Every so many runs, from one on."""
+
+    first: int
+    every: int
+
+    @classmethod
+    def parse(cls, text: str) -> Part:
+        """The part that `3/8` stands for."""
+        first, _, every = text.partition("/")
+        part = cls(int(first), int(every))
+        if not 1 <= part.first <= part.every:
+            raise ValueError(text)
+        return part
+
+    def of(self, runs: Iterator[tuple[str, Run]]) -> Iterator[tuple[str, Run]]:
+        """The runs of this part."""
+        return islice(runs, self.first - 1, None, self.every)
+
+    def __str__(self) -> str:
+        return f"{self.first}/{self.every}"
+
+
 def main() -> int:
-    match sys.argv[1:]:
-        case ["worker", path, *efforts]:
-            write(Path(path), efforts)
-            return 0
-        case ["quick"]:
-            return compared(EFFORTS[:1])
-        case []:
-            return compared(EFFORTS)
-    print(__doc__)
-    return 2
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("efforts", nargs="*", metavar="EFFORT", choices=[[], *EFFORTS])
+    parser.add_argument("--part", type=Part.parse, default=Part(1, 1), help="as in 3/8")
+    parser.add_argument("--journal", type=Path, help="a folder that keeps what is done")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    efforts = asked.efforts or list(EFFORTS)
+    if asked.worker is not None:
+        write(asked.worker, asked.part.of(runs(efforts)))
+        return 0
+    if asked.journal is not None:
+        asked.journal.mkdir(parents=True, exist_ok=True)
+        return compared(efforts, asked.part, asked.journal)
+    with tempfile.TemporaryDirectory() as folder:
+        return compared(efforts, asked.part, Path(folder))
 
 
-def runs(efforts: tuple[str, ...] | list[str]) -> Iterator[tuple[str, Run]]:
+def runs(efforts: Sequence[str]) -> Iterator[tuple[str, Run]]:
     """All runs by name: the shipped models, and random ones."""
     for effort in efforts:
         for path in sorted(MODELS.glob("*.mln")):
@@ -83,27 +116,43 @@ def _run(model: liftgbp.Model, size: int | dict[str, int], effort: str) -> Run:
     return lambda: liftgbp.infer(model, sizes, effort=effort)  # type: ignore[arg-type]
 
 
-def write(path: Path, efforts: list[str]) -> None:
+def write(path: Path, runs: Iterator[tuple[str, Run]]) -> None:
+    """Add the runs that a file of one JSON line each does not have yet."""
     warnings.simplefilter("ignore")  # flooding leaves the range of floats where it diverges
-    table = {}
-    for name, run in runs(efforts):
-        shares: list[float] = []
+    known = read(path)
+    with path.open("a", encoding="utf-8") as file:
+        for name, run in runs:
+            if name in known:
+                continue
+            shares: list[float] = []
 
-        def kept(run: Run = run, shares: list[float] = shares) -> liftgbp.Answers:
-            answers = run()
-            shares += [point.weight for point in answers.minima]
-            return answers
+            def kept(run: Run = run, shares: list[float] = shares) -> liftgbp.Answers:
+                answers = run()
+                shares += [point.weight for point in answers.minima]
+                return answers
 
-        table[name] = record(kept) | {"shares": shares}
-        path.write_text(json.dumps(table), encoding="utf-8")
+            found = record(kept) | {"shares": shares}
+            file.write(json.dumps([name, found]) + "\n")
+            file.flush()
 
 
-def compared(efforts: tuple[str, ...]) -> int:
-    """Run everything under all arithmetics, and say what differs from the first."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        paths = {name: Path(folder, f"{k}.json") for k, name in enumerate(ARITHMETICS)}
-        list(pool.map(lambda name: _worker(name, paths[name], efforts), ARITHMETICS))
-        tables = {name: json.loads(path.read_text()) for name, path in paths.items()}
+def read(path: Path) -> dict[str, Record]:
+    """The runs of a file; a line that an interrupt has cut off is not one of them."""
+    if not path.exists():
+        return {}
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith("\n")]
+    if len(whole) < len(lines):
+        path.write_text("".join(whole), encoding="utf-8")
+    return dict(map(json.loads, whole))
+
+
+def compared(efforts: Sequence[str], part: Part, folder: Path) -> int:
+    """Run a part under all arithmetics, and say what differs from the first."""
+    paths = {name: folder / f"{name.replace(' ', '-')}.jsonl" for name in ARITHMETICS}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda name: _worker(name, paths[name], efforts, part), ARITHMETICS))
+    tables = {name: read(path) for name, path in paths.items()}
     first, *others = tables
     shown = Table(title=f"differences from {first}")
     for column in ("arithmetic", "runs", "trust", "shares", "probabilities or log Z"):
@@ -122,7 +171,9 @@ def compared(efforts: tuple[str, ...]) -> int:
 
 def _differences(one: dict[str, Record], other: dict[str, Record]) -> Iterator[tuple[str, str]]:
     for key, here in one.items():
-        there = other[key]
+        there = other.get(key)
+        if there is None:
+            continue
         for text in differences_of(here, there):
             kind = "trust" if text.startswith(("trusted", "error")) else "numbers"
             yield kind, f"{key}: {text}"
@@ -134,9 +185,10 @@ def _differences(one: dict[str, Record], other: dict[str, Record]) -> Iterator[t
             yield "shares", f"{key}: shares {here['shares']} -> {there['shares']}"
 
 
-def _worker(name: str, path: Path, efforts: tuple[str, ...]) -> None:
+def _worker(name: str, path: Path, efforts: Sequence[str], part: Part) -> None:
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "benchmarks.portable", "worker", str(path), *efforts]
+    command = [sys.executable, "-m", "benchmarks.portable", *efforts]
+    command += ["--worker", str(path), "--part", str(part)]
     subprocess.run(command, env=os.environ | threads | ARITHMETICS[name], check=True)
     print(f"{name} is done", flush=True)
 

@@ -23,7 +23,7 @@ methods.series methods.counting methods.blocks methods.exact methods.sampling me
 methods.bounding
 worlds.optimum worlds.ground worlds.blocks worlds.proofs worlds
 strategy report api engines sweeps
-oracle.reference oracle.messages oracle.checking oracle.reproduction
+oracle.reference oracle.messages oracle.checking oracle.world_checking oracle.reproduction
 cli __main__
 """
 """The rooms, with the parts of large ones; each may import those before it."""
@@ -134,6 +134,7 @@ def test_public_surface() -> None:
         "Answer",
         "Answers",
         "Auto",
+        "BestWorld",
         "BlockPanel",
         "BlockStructure",
         "BlockedAtom",
@@ -174,6 +175,7 @@ def test_public_surface() -> None:
         "ProcessError",
         "QueryError",
         "Reproduction",
+        "RuleInWorld",
         "Sample",
         "SampledAnswer",
         "SizeError",
@@ -186,9 +188,12 @@ def test_public_surface() -> None:
         "UntrustedAnswerError",
         "Verdict",
         "WorkerError",
+        "WorldCheck",
+        "best_world",
         "bounds",
         "check",
         "check_messages",
+        "check_world",
         "examples",
         "export_network",
         "fit_weights",

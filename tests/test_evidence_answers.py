@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
 from liftgbp.evidence import Evidence, Known, Problem, Relation
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES
+from liftgbp.lift.regions import FACTOR_SCOPES
+from liftgbp.methods.effort import EFFORTS
 from liftgbp.model.model import Model
 from liftgbp.oracle import reference
 from liftgbp.strategy.ground_case import GroundCase, prepare_ground
@@ -58,7 +59,7 @@ def test_log_z_and_marginals_are_those_of_ground_message_passing(
     for number, predicate in enumerate(answers.model.predicates.values()):
         atoms = list(product(*(range(answers.sizes[sort]) for sort in predicate.sorts)))
         objects = list(np.array(atoms, dtype=np.int64).reshape(len(atoms), -1).T)
-        tables = answers.reader.marginals(number, objects)
+        tables = answers.posterior.reader.marginals(number, objects)
         for args, table in zip(atoms, tables, strict=True):
             everything[reference.GroundAtom(predicate.name, args)] = table
     for atom, table in everything.items():

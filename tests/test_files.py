@@ -205,7 +205,7 @@ def test_other_files_replace_nothing_that_was_read(
         lambda: liftgbp.export_network(graph, tmp_path / "net2.uai.gz", evidence=names),
         lambda: liftgbp.prepare(graph).write_graph(tmp_path / "graph.json"),
         lambda: liftgbp.infer(bars, effort="quick").write_picture(tmp_path / "bars.svg"),
-        lambda: liftgbp.infer(bars).write_counts_picture(tmp_path / "bars.svg", "smokes(x)"),
+        lambda: liftgbp.infer(bars).write_picture(tmp_path / "bars.svg", "#{x : smokes(x)}"),
     ):
         with pytest.raises(InputError, match="was read from this file; choose another output"):
             write()

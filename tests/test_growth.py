@@ -8,6 +8,7 @@ import pytest
 
 from liftgbp import Answers, Flooding, infer, parse
 from liftgbp.evidence.read import parse_evidence
+from liftgbp.lift.regions import Family
 from liftgbp.oracle import reference
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.growth import grow
@@ -79,11 +80,11 @@ def test_every_step_is_the_answer_of_its_family() -> None:
 
 
 def test_without_a_trustworthy_answer_the_last_one_is_given() -> None:
-    def run(family: str) -> Posterior:
+    def run(family: Family) -> Posterior:
         return infer(
             parse(FRIENDS_SMOKERS),
             {"person": 10},
-            regions=family,
+            regions=str(family),
             solver=Flooding(iterations=1),
             effort="quick",
         ).posterior

@@ -88,7 +88,7 @@ def exactly(model: Model, block: Block) -> dict[Key, float]:
         LOG_Z: truth.log_z,
         **{
             (row.atom, row.where, value): float(p)
-            for row, atom in every_row(rows.reader)
+            for row, atom in every_row(rows.posterior.reader)
             # Atoms of a closed predicate are false, and no variables.
             if (own := objects.atom(atom)) in truth.marginals
             for (value,), p in zip(row.values, truth.marginals[own], strict=True)

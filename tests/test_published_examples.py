@@ -297,7 +297,7 @@ def marginals(answers: liftgbp.Answers) -> Iterator[tuple[reference.GroundAtom, 
     for number, predicate in enumerate(answers.model.predicates.values()):
         atoms = list(product(*(range(answers.sizes[sort]) for sort in predicate.sorts)))
         objects = list(np.array(atoms, dtype=np.int64).reshape(len(atoms), -1).T)
-        tables = answers.reader.marginals(number, objects)
+        tables = answers.posterior.reader.marginals(number, objects)
         for args, table in zip(atoms, tables, strict=True):
             yield reference.GroundAtom(predicate.name, args), table
 

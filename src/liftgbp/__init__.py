@@ -44,6 +44,7 @@ _PUBLIC = {
     "liftgbp.ground.formats": ("Network", "load_network"),
     "liftgbp.support.limits": ("Limits",),
     "liftgbp.oracle.messages": ("MessageCheck", "check_messages"),
+    "liftgbp.oracle.world_checking": ("WorldCheck", "check_world"),
     "liftgbp.model.builder": ("ModelBuilder",),
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
@@ -152,6 +153,10 @@ if TYPE_CHECKING:
     from liftgbp.oracle.reproduction import (
         Reproduction as Reproduction,
         reproduce as reproduce,
+    )
+    from liftgbp.oracle.world_checking import (
+        WorldCheck as WorldCheck,
+        check_world as check_world,
     )
     from liftgbp.posterior import (
         Answer as Answer,

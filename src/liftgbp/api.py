@@ -16,17 +16,16 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.evidence import AnyEvidence, Evidence, Problem
+from liftgbp.lift.regions import Family, parse_family
 from liftgbp.lift.shatter import TABLE_CAP, Shattering
 from liftgbp.lift.via import VIAS, ViaChoice, choose_via
 from liftgbp.methods.effort import (
     EFFORTS,
-    FACTOR_SCOPES,
     BlocksChoice,
     EffortChoice,
     checked_effort,
 )
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.queries import holding
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Prepared
 from liftgbp.report import Answers, UntrustedAnswerError
@@ -162,8 +161,8 @@ def infer(
       number for each sort, as in `{"person": 3}`.
     - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as
       the answer can be trusted, and the answers tell of each step in `growth`.
-    - `queries` are those whose atoms must share a region, whatever the family: regions are added
-      where needed. Over classes of objects only; exact answers need none.
+    - `queries` are those that the answers must know. Where no region holds the atoms of one, a
+      region is added that does. Over classes of objects only; exact answers need none.
     - `exact=True` gives the exact answer or says why there is none; `exact=False` always
       approximates. Without it, whoever names a solver or one of the above wants that.
 
@@ -205,20 +204,25 @@ def infer(
     request = Request.of(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = EFFORTS[checked_effort(effort, run.solver, blocks)]
     texts = checked_texts("queries", queries)
+    if texts and (via == "ground" or _is_network(model)):
+        raise InputError("regions that hold a query are added over classes of objects only")
 
     def about(known: object) -> Answers:
         started = time.perf_counter()
         question = None
         if _is_network(model):
-            _refuse_for_networks(request, texts, bounds)
+            _refuse_for_networks(request, bounds)
             prepared = partial(_network, model, sizes, known, via, progress=progress)
             posterior = answers_about_network(prepared, level, request, run)
         else:
-            problem = _problem(model, sizes, known, regions or FACTOR_SCOPES, run, fit=True)
-            if texts:
-                problem = replace(problem, model=holding(problem.model, texts, table_cap))
+            problem = _problem(model, sizes, known, run, fit=True)
+            problem.model.check_queries(texts)
             question = Question(problem, via, level, request, run)
             posterior = question.answered(bounds=bounds)
+            missing = [text for text in texts if not posterior.holds(text)]
+            if missing and posterior.via == "lifted":
+                question = question.with_regions_for(missing)
+                posterior = question.answered(bounds=bounds)
         posterior = replace(posterior, seconds=time.perf_counter() - started)
         answers = Answers(posterior, request.tried, question)
         if strict and not answers.trusted:
@@ -231,9 +235,7 @@ def infer(
     return about(evidence)
 
 
-def _refuse_for_networks(request: Request, queries: Sequence[str], bounds: bool) -> None:
-    if queries:
-        raise InputError("regions that hold a query are added over classes of objects only")
+def _refuse_for_networks(request: Request, bounds: bool) -> None:
     if bounds:
         raise InputError("proven bounds are about models over classes of objects, not networks")
     if request.sum_over or request.blocks is not None:
@@ -265,7 +267,6 @@ def _problem(
     model: object,
     sizes: Mapping[str, int] | None,
     evidence: object,
-    regions: object,
     run: Run,
     *,
     fit: bool = False,
@@ -278,8 +279,6 @@ def _problem(
     check_model(model)
     model = cast(Model, model)
     known = Evidence.of(model, cast("AnyEvidence | None", evidence))
-    if not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     checked_number("table_cap", run.table_cap, least=1)
     check_function("progress", run.progress)
     if fit and model.demands:
@@ -348,17 +347,18 @@ def prepare(
     messages           2
     sums over parents  4
     """
+    family = parse_family(regions)
     if _is_network(model):
-        return _network(model, sizes, evidence, via, regions, progress)
+        return _network(model, sizes, evidence, via, family, progress)
     run = Run(Auto(), table_cap, progress)
-    problem = _problem(model, sizes, evidence, regions, run)
-    objects = choose_via(via, problem, regions)
+    problem = _problem(model, sizes, evidence, run)
+    objects = choose_via(via, problem, family)
     if objects is None:
         from liftgbp.strategy.ground_case import prepare_ground
 
-        return prepare_ground(problem, regions, run)
+        return prepare_ground(problem, family, run)
     progress("shattering", 0, 1)
-    return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
+    return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), family, progress)
 
 
 # --- best worlds
@@ -421,7 +421,7 @@ def best_world(
         question = NetworkQuestion(model, model.observed(cast("Observed | None", evidence)), budget)
     else:
         run = Run(Auto(), table_cap, progress)
-        problem = _problem(model, sizes, evidence, FACTOR_SCOPES, run, fit=True)
+        problem = _problem(model, sizes, evidence, run, fit=True)
         question = ModelQuestion(problem, via, budget, table_cap)
     with stopped_by_interrupt(budget.stopped):
         optimum = question.answered()
@@ -452,7 +452,7 @@ def _network(
     sizes: Mapping[str, int] | None,
     evidence: object,
     via: ViaChoice,
-    regions: str,
+    regions: Family,
     progress: Progress,
 ) -> PreparedGround:
     """A network given its evidence, compressed."""
@@ -510,7 +510,7 @@ def export_network(
     from liftgbp.support.files import check_apart, held
 
     run = Run(Auto(), table_cap, progress)
-    problem = _problem(model, sizes, evidence, FACTOR_SCOPES, run)
+    problem = _problem(model, sizes, evidence, run)
     file = checked_path("path", path)
     for own in check_target(file):
         check_apart(own, problem.files)

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 import liftgbp
 import random_models
 from liftgbp.evidence import Evidence, Known, Problem
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import build_regions, parse_family
 from liftgbp.lift.shatter import Shattering
 from liftgbp.lift.via import choose_via
 from liftgbp.methods.blocks.curvature import Halves, HalvesJudge
@@ -41,15 +41,15 @@ NAMED = "r(p,p)\np = {Anna}\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct\n0.7 r(Ann
 def quick(
     model: Model, sizes: dict[str, int], regions: str = "intersections"
 ) -> tuple[liftgbp.Answers, Shattering]:
-    objects = choose_via("lifted", Problem.of(model, None, sizes), regions)
+    objects = choose_via("lifted", Problem.of(model, None, sizes), parse_family(regions))
     assert objects is not None
     answers = liftgbp.infer(model, sizes, effort="quick", regions=regions, via="lifted")
     return answers, Shattering(objects)
 
 
 def halves_of(answers: liftgbp.Answers, shattering: Shattering) -> Halves:
-    assert isinstance(answers.reader, ClassReader)
-    return Halves.of_classes(answers.reader.prepared, shattering)
+    assert isinstance(answers.posterior.reader, ClassReader)
+    return Halves.of_classes(answers.posterior.reader.prepared, shattering)
 
 
 def blocks_of(model: Model, sizes: dict[str, int]) -> dict[str, list[int]]:
@@ -211,14 +211,14 @@ def test_sums_are_judged_by_their_most_likely_counts() -> None:
     _, shattering = quick(model, sizes)
     summed = liftgbp.infer(model, sizes, effort="quick", sum_over="s")
     found = HalvesJudge(shattering, OWN, math.inf).judge(summed.posterior).verdict.broken_curvature
-    assert isinstance(summed.reader, ClassReader)
-    assert isinstance(summed.reader.source, CountMixture)
-    part, place = summed.reader.source.likely
+    assert isinstance(summed.posterior.reader, ClassReader)
+    assert isinstance(summed.posterior.reader.source, CountMixture)
+    part, place = summed.posterior.reader.source.likely
     likely = part.counts[place]
     counts = zip((1, 0), likely, strict=True)
     known = tuple(Known("p", (("s", value),), count) for value, count in counts if count)
     evidence = replace(Evidence.of(model, None), known=known)
-    objects = choose_via("lifted", Problem.of(model, evidence, sizes), "intersections")
+    objects = choose_via("lifted", Problem.of(model, evidence, sizes))
     assert objects is not None
     alone = liftgbp.infer(model, sizes, evidence=evidence, effort="quick", via="lifted")
     expected = HalvesJudge(Shattering(objects), OWN, math.inf).judge(alone.posterior).verdict

@@ -26,7 +26,7 @@ from random_models import models, sizes
 
 
 def judge_of(model: Model, domain: dict[str, int]) -> ProvenJudge:
-    objects = choose_via("lifted", Problem.of(model, None, domain), "intersections")
+    objects = choose_via("lifted", Problem.of(model, None, domain))
     assert objects is not None
     return ProvenJudge("normal", Shattering(objects), silent)
 

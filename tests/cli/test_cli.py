@@ -445,7 +445,7 @@ def test_a_closed_pipe_ends_the_program_as_sigpipe_would(arguments: str) -> None
     ("options", "message"),
     [
         ("--exact --no-exact", "--exact and --no-exact exclude each other"),
-        ("--exact --regions bethe", "--exact leaves nothing to choose; drop --regions"),
+        ("--exact --regions bethe", "leaves nothing to choose: regions"),
         ("--exact -n person=1e6", "leave --exact (exact=True in Python) out"),
     ],
 )

@@ -223,8 +223,8 @@ def test_a_picture_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("--blocks city=2", "--blocks city=2: the model has no sort city; it has person"),
         ("--blocks 99", "99 blocks of person are more than the 9 objects that can be split"),
         ("--blocks person=10", "10 blocks of person are more than the 9 objects"),
-        ("--blocks 2 --via ground", "--blocks is about classes of objects"),
-        ("--blocks 2 --solver flooding", "--blocks does not apply to --solver flooding"),
+        ("--blocks 2 --via ground", "blocks and bounds are about classes of objects"),
+        ("--blocks 2 --solver flooding", "blocks are found by descent"),
         ("--effort much", "'much' is not one of"),
         ("--blocks-plot b.csv", "the extension must be one of .pdf, .png, .svg"),
         ("--blocks-plot -", "the extension must be one of .pdf, .png, .svg"),
@@ -245,7 +245,7 @@ def test_bad_input(options: str, message: str, shell: Shell) -> None:
     ("options", "message"),
     [
         ("--blocks city=2", "--blocks city=2: the model has no sort city; it has person"),
-        ("--blocks 2 --solver flooding", "--blocks does not apply to --solver flooding"),
+        ("--blocks 2 --solver flooding", "blocks are found by descent"),
         ("--blocks 12", "12 blocks of person are more than the 9 objects that can be split"),
     ],
 )

@@ -87,7 +87,7 @@ def test_no_lower_bound(tmp_path: Path) -> None:
         (("bounds", SMOKERS, "-n", "person=4", "--regions", "circles"), "circles"),
         (
             ("query", SMOKERS, "-n", "person=4", "--via", "ground", "--bounds"),
-            "--bounds is about classes of objects",
+            "bounds are about classes of objects; use via lifted",
         ),
     ],
 )

@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 
 import liftgbp
 from liftgbp.cli.commands import cli
-from liftgbp.cli.selection import assignment_text, assignments
 from liftgbp.model.example_models import FOLDER as MODELS
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
@@ -146,8 +145,9 @@ def test_values_with_commas_stay_apart() -> None:
 def test_assignments_read_the_same_in_python(query: str) -> None:
     text = 'c(a) : {"x", "x,y"}\nd(a) : {"x y", "y,x"}\n1 c(u) = x ^ d(u) = "y,x"'
     (answer,) = liftgbp.infer(liftgbp.parse(text), {"a": 2}, effort="quick").query(query)
-    row = answer.as_dict()
-    assert [assignment_text(row, values) for values, _ in assignments(row)] == [
+    arguments = ["query", "-", "-n", "a=2", "-q", query, "-o", "-"]
+    result = CliRunner().invoke(cli, arguments, input=text, standalone_mode=False)
+    assert [record["value"] for record in records(result.stdout)] == [
         answer.assignment_text(values) for values in answer.values
     ]
 

@@ -63,5 +63,5 @@ def test_graphs_of_other_tools_have_no_predicates(tmp_path: Path) -> None:
 
 
 def test_ground_road_has_no_classes_to_count() -> None:
-    with pytest.raises(Exception, match="use --via lifted"):
+    with pytest.raises(Exception, match="use via lifted"):
         run(SMOKERS, "-n", "person=4", "--sum-over", "smokes", "--via", "ground")

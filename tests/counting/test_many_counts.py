@@ -11,7 +11,7 @@ import pytest
 
 import liftgbp
 from liftgbp.evidence import Problem
-from liftgbp.lift.regions import ExactCounts
+from liftgbp.lift.regions import FACTOR_SCOPES, ExactCounts
 from liftgbp.lift.shatter import Shattering, SplitShattering, object_classes, splits_by_value
 from liftgbp.methods.counting.points import CountedModel, exact_offset
 from liftgbp.methods.counting.space import SplitClass
@@ -74,7 +74,7 @@ def split_of(case: str) -> SplitShattering:
 
 
 def points_of(split: SplitShattering) -> list[tuple[int, ...]]:
-    space = CountedModel(split, "intersections", liftgbp.Flooding()).space
+    space = CountedModel(split, FACTOR_SCOPES, liftgbp.Flooding()).space
     if space.number < 200:
         return list(space.all())
     random = Random(1)
@@ -97,7 +97,7 @@ def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
         point = left[0]
         alike = split.alike(point)
         normal = alike.at(point).normal
-        base = SharedPlans("intersections").prepare(normal)
+        base = SharedPlans(FACTOR_SCOPES).prepare(normal)
         others = [
             own
             for own in left
@@ -116,7 +116,7 @@ def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
                 assert np.array_equal(stack[k], parfactor.log_table)
             graph = base.graph.resized(alone)
             assert_counts(exact, graph, k)
-            plan = SharedPlans("intersections").prepare(alone).plan
+            plan = SharedPlans(FACTOR_SCOPES).prepare(alone).plan
             assert np.array_equal(plans[k].theta, plan.theta)
             assert np.array_equal(plans[k].theta_lost, plan.theta_lost)
             assert np.array_equal(plans[k].exponents.values, plan.exponents.values)
@@ -143,7 +143,7 @@ def assert_counts(exact: ExactCounts[Integers], graph: liftgbp.LiftedRegionGraph
 @pytest.mark.parametrize("case", CASES)
 def test_offsets_of_many_counts_are_those_at_each(case: str) -> None:
     split = split_of(case)
-    model = CountedModel(split, "intersections", liftgbp.Flooding())
+    model = CountedModel(split, FACTOR_SCOPES, liftgbp.Flooding())
     planned = list(model._prepared(points_of(split)))
     assert planned
     for own in planned:

@@ -155,8 +155,8 @@ def test_two_predicates_are_exact(size: int) -> None:
     answers = summed(model, {"person": size}, sum_over=("smokes", "rich"))
     exact = reference.exact(reference.ground(model, {"person": size}))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
-    for row, atom in every_row(answers.reader):
-        wanted = exact.marginals[GroundObjects(answers.reader.normal).atom(atom)]  # type: ignore[attr-defined]
+    for row, atom in every_row(answers.posterior.reader):
+        wanted = exact.marginals[GroundObjects(answers.posterior.reader.normal).atom(atom)]  # type: ignore[attr-defined]
         assert list(row.values.values()) == pytest.approx(wanted.tolist(), abs=1e-10)
 
 
@@ -277,8 +277,8 @@ def test_counts_stand_for_all_assignments(case: tuple[Model, dict[str, int], Evi
         solver=liftgbp.Flooding(iterations=iterations, tol=1e-300),
     )
     assert answers.result.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-8)
-    objects = GroundObjects(answers.reader.normal)  # type: ignore[attr-defined]
-    for row, atom in every_row(answers.reader):
+    objects = GroundObjects(answers.posterior.reader.normal)  # type: ignore[attr-defined]
+    for row, atom in every_row(answers.posterior.reader):
         ground_atom = objects.atom(atom)
         if ground_atom in marginals:
             wanted = marginals[ground_atom].tolist()
@@ -441,8 +441,8 @@ def test_many_values_and_diagonals(rules: str, sum_over: list[str], facts: str) 
     answers = summed(model, {"person": 3}, evidence=evidence, sum_over=sum_over)
     exact = reference.exact(reference.ground(model, {"person": 3}, evidence))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-8)
-    objects = GroundObjects(answers.reader.normal)  # type: ignore[attr-defined]
-    for row, atom in every_row(answers.reader):
+    objects = GroundObjects(answers.posterior.reader.normal)  # type: ignore[attr-defined]
+    for row, atom in every_row(answers.posterior.reader):
         if (ground_atom := objects.atom(atom)) in exact.marginals:
             wanted = exact.marginals[ground_atom].tolist()
             assert list(row.values.values()) == pytest.approx(wanted, abs=1e-8)

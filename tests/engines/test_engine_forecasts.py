@@ -15,8 +15,8 @@ import liftgbp
 from engine_networks import MANY_VALUED, PAIRS, TRIPLES, network, write
 from liftgbp.cli.commands import cli
 from liftgbp.engines import engine_forecasts
-from liftgbp.engines.engine_choice import start
 from liftgbp.engines.engine_sources import read_sources
+from liftgbp.engines.engine_tasks import start
 from liftgbp.engines.factor_tables import factor_tables
 from liftgbp.engines.message_tables import Messages, build_regions
 from liftgbp.report import forecasting

@@ -38,7 +38,7 @@ def exact_marginals(answers: liftgbp.Answers) -> dict[reference.GroundAtom, np.n
     for number, predicate in enumerate(answers.model.predicates.values()):
         atoms = list(product(*(range(answers.sizes[sort]) for sort in predicate.sorts)))
         objects = list(np.array(atoms, dtype=np.int64).reshape(len(atoms), -1).T)
-        tables = answers.reader.marginals(number, objects)
+        tables = answers.posterior.reader.marginals(number, objects)
         names = (reference.GroundAtom(predicate.name, args) for args in atoms)
         found |= zip(names, tables, strict=True)
     return found
@@ -138,7 +138,7 @@ def test_networks_against_enumeration(ground: GroundNetwork) -> None:
         if size > 1:
             others = tuple(k for k in range(weights.ndim) if k != variable)
             wanted = weights.sum(axis=others) / weights.sum()
-            found = answers.reader.marginals(variable, [])[0]
+            found = answers.posterior.reader.marginals(variable, [])[0]
             np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from liftgbp import Answers, Evidence, infer, parse, parse_evidence
 from liftgbp.cli.commands import cli
 from liftgbp.evidence import Problem
+from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.lift.shatter import Shattering, object_classes
 from liftgbp.methods.exact.exact_result import ExactLimits
 from liftgbp.methods.exact.over_classes import exact_with_quantifiers
@@ -43,7 +44,7 @@ def by_cells(model: Model, sizes: dict[str, int], evidence: Evidence) -> Answers
     asked = Problem.of(model, evidence, sizes)
     problem = replace(asked, model=outline.model)
     normal = Shattering(object_classes(problem)).normal()
-    prepared = prepare_lifted(normal, "intersections", silent)
+    prepared = prepare_lifted(normal, FACTOR_SCOPES, silent)
     limits = ExactLimits.of(2**24)
     return Answers(exact_with_quantifiers(prepared, outline, asked, limits))
 
@@ -56,9 +57,9 @@ def check(text: str, sizes: dict[str, int], facts: str = "") -> None:
     answers = by_cells(model, sizes, evidence)
     exact = reference.exact(reference.ground(model, sizes, evidence))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
-    objects = GroundObjects(answers.reader.normal)  # type: ignore[attr-defined]
+    objects = GroundObjects(answers.posterior.reader.normal)  # type: ignore[attr-defined]
     compared = 0
-    for row, atom in every_row(answers.reader):
+    for row, atom in every_row(answers.posterior.reader):
         assert not row.atom.startswith("?")
         if (ground_atom := objects.atom(atom)) in exact.marginals:
             wanted = exact.marginals[ground_atom].tolist()

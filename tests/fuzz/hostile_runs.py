@@ -337,7 +337,7 @@ def _python(random: Random) -> Run:
 METHODS = ("query", "marginal", "write_all", "write", "compare", "at", "as_dict", "with_weights",
            "domain_sizes",
            "check_queries", "records", "to_frame", "all", "to_columns", "to_arrow", "count",
-           "probability", "top", "holds", "write_counts_picture", "opinion_on")  # fmt: skip
+           "probability", "top", "holds", "write_picture", "opinion_on")  # fmt: skip
 """The methods that users call."""
 
 

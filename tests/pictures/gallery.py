@@ -56,12 +56,14 @@ def gallery() -> dict[str, object]:
     bounded = liftgbp.bounds(ising, {"thing": 6}, queries="s(x)")
     checked = liftgbp.check(ising, {"thing": 6}, queries="s(x)", effort="quick")
     structure = layers.blocks[0]
+    world = liftgbp.best_world(ising, {"thing": 3})
     claim = Claim(HOSTILE, "lifted is faster", "a hundred times", ())
     found: dict[str, object] = {
         "Algorithm": liftgbp.Algorithm.DESCENT,
         "Answer": exact.query("mood(x)")[0],
         "Answers": quick,
         "Auto": liftgbp.Auto(),
+        "BestWorld": world,
         "BlockPanel": structure.panels[0],
         "BlockStructure": structure,
         "BlockedAtom": structure.atoms[0],
@@ -89,6 +91,7 @@ def gallery() -> dict[str, object]:
         "Prepared": liftgbp.prepare(model, {"person": 9}),
         "ProbabilityBounds": bounded.rows[0],
         "Reproduction": liftgbp.Reproduction((), (claim,), (Path(HOSTILE),), HOSTILE),
+        "RuleInWorld": world.rules[0],
         "Sample": sampled,
         "SampledAnswer": sampled.query("mood(x)")[0],
         "Solution": split.result,
@@ -97,6 +100,7 @@ def gallery() -> dict[str, object]:
         "SweepPoint": swept.rows[0].point,
         "SweepRow": swept.rows[0],
         "Verdict": split.verdict,
+        "WorldCheck": liftgbp.check_world(world, seconds=0.1),
     }
     more = {
         "answers about layers": layers,

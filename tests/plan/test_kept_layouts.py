@@ -123,7 +123,7 @@ def test_ground_networks_go_with_their_answers(solver: liftgbp.Solver) -> None:
         model, {"person": 12}, evidence=evidence, via="ground", solver=solver, effort="quick"
     )
     assert 0 < answers.marginal("smokes(P1)") < 1
-    gone = ref(answers.reader)
+    gone = ref(answers.posterior.reader)
     before = left(Layout)
     del answers
     gc.collect()

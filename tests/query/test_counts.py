@@ -103,18 +103,16 @@ def test_pictures(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     answers = infer(parse(SOCIETY), {"person": 5})
     path = tmp_path / "counts.svg"
-    answers.write_counts_picture(path, ["#{x : smokes(x)} >= 2", "friends(x,x)"])
+    answers.write_picture(path, ["#{x : smokes(x)} >= 2", "#{x : friends(x,x)}"])
     drawn = path.read_text(encoding="utf-8")
     assert "#{x : smokes(x)} &gt;= 2" in drawn
     assert drawn.count("fill: #bdd7e7") == 2
     assert drawn.count("fill: #2166ac") == 4 + 6
-    with pytest.raises(InputError, match="none is asked for"):
-        answers.write_counts_picture(path, [])
     with pytest.raises(InputError, match="the extension must be one of"):
-        answers.write_counts_picture(tmp_path / "counts.txt", "smokes(x)")
+        answers.write_picture(tmp_path / "counts.txt", "#{x : smokes(x)}")
     quick = infer(parse(SOCIETY), {"person": 40}, effort="quick")
     with pytest.raises(QueryError, match="is not known"):
-        quick.write_counts_picture(tmp_path / "unknown.svg", "smokes(x)")
+        quick.write_picture(tmp_path / "unknown.svg", "#{x : smokes(x)}")
     assert not (tmp_path / "unknown.svg").exists()
 
 

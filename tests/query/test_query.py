@@ -221,7 +221,7 @@ def test_trees_are_exact(text: str, domain: dict[str, int], regions: str) -> Non
     exact = reference.exact(reference.ground(answers.model, domain))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
     objects = GroundObjects(answers.graph.normal)
-    for row, atom in every_row(answers.reader):
+    for row, atom in every_row(answers.posterior.reader):
         wanted = exact.marginals[objects.atom(atom)].tolist()
         assert list(row.values.values()) == pytest.approx(wanted, abs=1e-9)
 
@@ -278,7 +278,7 @@ def test_one_region_with_everything_is_exact_on_random_models(model: Model, thin
     answers = infer(model, domain, regions="objects:2", effort="quick")
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
     objects = GroundObjects(answers.graph.normal)
-    for row, atom in every_row(answers.reader):
+    for row, atom in every_row(answers.posterior.reader):
         wanted = exact.marginals[objects.atom(atom)].tolist()
         assert list(row.values.values()) == pytest.approx(wanted, abs=1e-9)
 

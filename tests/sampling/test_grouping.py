@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from liftgbp.methods.sampling.grouping import grouped
+from liftgbp.methods.sampling.diagnostics import grouped
 from liftgbp.support.arrays import Floats
 
 START_OF = np.repeat([0, 1, 2], [4, 6, 6])

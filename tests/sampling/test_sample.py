@@ -15,8 +15,8 @@ from liftgbp.evidence import Evidence
 from liftgbp.ground.grounding.from_classes import ground_classes
 from liftgbp.lift.shatter import shatter
 from liftgbp.methods.sampling import Sample, sampler
+from liftgbp.methods.sampling.annealing import possible_worlds
 from liftgbp.methods.sampling.chains import Sweeper, Worlds
-from liftgbp.methods.sampling.possible import possible_worlds
 from liftgbp.methods.sampling.reading import Cells, traces
 from liftgbp.methods.sampling.terms import WorldWeights
 from liftgbp.methods.sampling.tied import tie

@@ -607,7 +607,7 @@ def test_points_and_shares(text: str, people: int) -> None:
     for one in points:
         for other in points:
             if one is not other:
-                assert distance(answers.plan, one.log_beliefs, other.log_beliefs) >= 1e-7
+                assert distance(answers.posterior.plan, one.log_beliefs, other.log_beliefs) >= 1e-7
 
 
 def test_answers_at_a_point() -> None:
@@ -656,8 +656,8 @@ def test_seeds_are_reproducible(text: str, people: int) -> None:
 )
 def test_seeds_do_not_change_the_answer(text: str, people: int) -> None:
     found = [descend(text, people, solver=Descent(seed=seed)) for seed in range(4)]
-    seeded = Descent(random=0)(found[0].plan)
-    found.append(Answers(Posterior.of(found[0].reader.prepared, seeded)))
+    seeded = Descent(random=0)(found[0].posterior.plan)
+    found.append(Answers(Posterior.of(found[0].posterior.reader.prepared, seeded)))
     for other in found[1:]:
         assert other.log_z == pytest.approx(found[0].log_z, abs=1e-7)
         for mine, theirs in zip(other.all, found[0].all, strict=True):

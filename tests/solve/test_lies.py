@@ -13,7 +13,8 @@ from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve import Descent, Flaw, Tolerances
-from liftgbp.solve.mean_field import log_z_bounds
+from liftgbp.solve.mean_field import distinct_products, log_z_bounds
+from liftgbp.solve.missing import missing_worlds
 
 VIAS = ["lifted", "ground"]
 
@@ -44,19 +45,31 @@ def test_a_lighter_minimum_is_not_the_answer() -> None:
 
 
 @pytest.mark.parametrize("via", VIAS)
-def test_a_world_that_no_minimum_shows_is_missed(via: str) -> None:
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_a_world_that_no_minimum_shows_is_found(effort: str, via: str) -> None:
     """All or none of the things have p; near the world where all do, there is no minimum."""
     model = liftgbp.parse("p(thing)\n1 p(y) => p(x) ^ p(z) | distinct")
     exact = reference.exact(reference.ground(model, {"thing": 5}))
     (chance, *_) = (own[1] for own in exact.marginals.values())
     assert chance == pytest.approx(0.499995, abs=1e-6)
-    quick = liftgbp.infer(model, {"thing": 5}, via=via, effort="quick")
-    assert not quick.trusted
-    # What is missing is one of two worlds.
-    assert "0.693 below" in quick.reason
-    normal = liftgbp.infer(model, {"thing": 5})
-    assert normal.trusted
-    assert normal.marginal("p(x)") == pytest.approx(chance, abs=1e-6)
+    answers = liftgbp.infer(model, {"thing": 5}, via=via, effort=effort)
+    assert answers.trusted
+    # Independent atoms miss that worlds in which one thing differs are a little likelier.
+    assert answers.marginal("p(x)") == pytest.approx(chance, abs=1e-5)
+    assert answers.log_z == pytest.approx(exact.log_z, abs=1e-4)
+
+
+def test_products_that_have_worlds_in_common_with_a_minimum_are_not_added() -> None:
+    """Their worlds would be counted twice."""
+    rule = "-0.46 q(y) <=> (p(x) => !p(y)) | distinct"
+    plan = plan_of(f"p(thing)\nq(thing)\n{rule}", 11)
+    solution = Descent()(plan)
+    assert solution.flaw is not None
+    assert solution.flaw.kind is Flaw.TOO_LIGHT
+    tolerances = Tolerances()
+    products = distinct_products(plan, tolerances)
+    assert len(products) == 2
+    assert missing_worlds(plan, solution.points, 0.0, tolerances) == []
 
 
 SYMMETRIC = """
@@ -68,20 +81,49 @@ p(y,x) <=> p(y,z) | distinct.
 
 
 @pytest.mark.parametrize("via", VIAS)
-def test_what_is_possible_is_found(via: str) -> None:
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_what_is_possible_is_found(effort: str, via: str) -> None:
     """Either no two different things are related (8 worlds), or all are (1 world).
 
     Where all are, the free energy has no minimum: for the part s of a belief that tables over two
-    things t leave out, it is F = 3 s (log(s / t^2) - 1) beside that vertex, which is negative. So
-    quick misses that world, and says so.
+    things t leave out, it is F = 3 s (log(s / t^2) - 1) beside that vertex, which is negative. But
+    independent atoms reach log 1 there, and no world has a part in both.
     """
-    quick = liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, via=via, effort="quick")
-    assert quick.trusted or "below what independent atoms reach" in quick.reason
-    for answers in (quick, liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, via=via)):
-        if answers is not quick or quick.trusted:
-            assert answers.trusted
-            assert answers.marginal("p(x,y)") == pytest.approx(1 / 9, rel=1e-9)
-            assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
+    answers = liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, via=via, effort=effort)
+    assert answers.trusted
+    assert answers.marginal("p(x,y)") == pytest.approx(1 / 9, rel=1e-9)
+    assert answers.marginal("p(x,x)") == pytest.approx(4 / 9, rel=1e-9)
+    assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
+    if effort == "quick":
+        kinds = [own.verdict.kind for own in answers.minima if own.weight]
+        assert kinds == [liftgbp.Kind.BOUNDARY, liftgbp.Kind.PRODUCT]
+
+
+@pytest.mark.parametrize("regions", [None, "bethe", "objects:2"])
+@pytest.mark.parametrize("things", [3, 4, 100, 10**4])
+def test_a_mixture_is_not_mixed_with_its_parts(things: int, regions: str | None) -> None:
+    """Given p(Ann), all other atoms are independent, so that regions are exact on this tree.
+
+    The worlds with p(Ann), and those without, seemed to be minima on the boundary: of the ways from
+    one to the other, only those were looked at on which all other atoms are certain.
+    """
+    model = liftgbp.parse("""
+        thing = {Ann}
+        p(thing)
+        r(thing, thing)
+        -1.2 p(Ann) <=> !r(y,z)
+        -1.2 p(Ann) <=> !p(y)
+    """)
+    answers = liftgbp.infer(model, {"thing": things}, effort="quick", regions=regions)
+    others = things**2 + things - 1
+    assert answers.trusted
+    assert answers.log_z == pytest.approx(
+        others * math.log1p(math.exp(-1.2)) + math.log(2), rel=1e-12
+    )
+    for atom in ("p(x)", "r(x,y)"):
+        for row in answers.query(atom):
+            assert list(row.values.values()) == pytest.approx([0.5, 0.5], abs=1e-9)
+    assert sum(own.weight > 0 for own in answers.minima) == 1
 
 
 def test_a_single_region_has_one_minimum() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from liftgbp import Descent, Flooding, load, parse
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import build_regions, parse_family
 from liftgbp.lift.shatter import shatter
 from liftgbp.methods.series import SharedPlans
 from liftgbp.model.example_models import FOLDER as MODELS
@@ -135,7 +135,7 @@ def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
 @pytest.mark.parametrize("name", ["friends-smokers", "transitive", "chain", "movies", "moods"])
 def test_a_batch_is_judged_like_its_points(name: str, regions: str) -> None:
     """Points of many domain sizes, with tables that fit into memory together or one at a time."""
-    model, shared = load(MODELS / f"{name}.mln"), SharedPlans(regions)
+    model, shared = load(MODELS / f"{name}.mln"), SharedPlans(parse_family(regions))
     sizes = (10, 20, 1000, 10**6, 10**9)
     plans = [
         shared.prepare(shatter(model, dict.fromkeys(model.sorts, size))).plan for size in sizes

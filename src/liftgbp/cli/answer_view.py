@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -9,9 +10,7 @@ from typing import Any
 import liftgbp
 from liftgbp.cli.advice import distrust
 from liftgbp.cli.block_view import show_blocks, show_used
-from liftgbp.cli.bounds_view import bounds_lines
-from liftgbp.cli.opinion_view import show_comparison
-from liftgbp.cli.selection import Row, assignment_text, assignments
+from liftgbp.cli.opinion_views import bounds_lines, show_comparison
 from liftgbp.cli.terminal import (
     Column,
     Entry,
@@ -38,7 +37,8 @@ Result = dict[str, Any]
 
 def show_answers(
     result: Result,
-    blocks: Sequence[liftgbp.BlockStructure] = (),
+    rows: Sequence[liftgbp.Answer],
+    blocks: Sequence[liftgbp.BlockStructure],
     *,
     advice: str = "",
     growth: bool = False,
@@ -55,16 +55,15 @@ def show_answers(
     most_rows = MOST_ROWS if top is None else top
     _show_trust(terminal, result, advice)
     show_used(terminal, result)
-    for query, group in groupby(result["answers"], key=lambda row: row["query"]):
-        rows = list(group)
-        if "mean" in rows[0]:
-            for row in rows[:most_rows]:
-                _show_count(terminal, row)
-            _show_more(terminal, rows, most_rows)
-            continue
-        terminal.show(*_answer_sheets(query, rows[:most_rows], result["evidence"] is not None))
-        _show_more(terminal, rows, most_rows)
-    if not result["answers"]:
+    for query, group in groupby(rows, key=lambda row: row.query):
+        found = list(group)
+        counts = [row for row in found if isinstance(row, liftgbp.CountAnswer)]
+        for row in counts[:most_rows]:
+            _show_count(terminal, row)
+        if not counts:
+            terminal.show(*_answer_sheets(query, found[:most_rows], result["evidence"] is not None))
+        _show_more(terminal, len(found), most_rows)
+    if not rows:
         terminal.say("no rows: none has a probability of at least --min")
     show_blocks(terminal, blocks)
     parts = [part["minima"] for part in result.get("parts", ()) if part["minima"]]
@@ -76,34 +75,32 @@ def show_answers(
     elif minima:
         terminal.say("no minima to show: " + _why_no_minima(result))
     if "growth" in result and (growth or verbose):
-        terminal.show(_growth_sheet(result["growth"], result["answers"]))
+        terminal.show(_growth_sheet(result["growth"], rows))
         terminal.say(f"no larger regions: {result['growth']['end']}")
     _show_run(terminal, result, verbose)
     if "second_opinion" in result:
         show_comparison(result["second_opinion"])
 
 
-def _show_more(terminal: Terminal, rows: Sequence[Row], shown: int) -> None:
-    if len(rows) > shown:
-        left = len(rows) - shown
-        terminal.say(f"... and {left:,} more rows; --top {len(rows)} or --json shows them all")
+def _show_more(terminal: Terminal, rows: int, shown: int) -> None:
+    if rows > shown:
+        terminal.say(f"... and {rows - shown:,} more rows; --top {rows} or --json shows them all")
 
 
-def _show_count(terminal: Terminal, row: Row) -> None:
+def _show_count(terminal: Terminal, row: liftgbp.CountAnswer) -> None:
     """How many objects satisfy a formula: where the probability lies, in a line or two."""
-    where = f", {row['where']}" if row["where"] else ""
-    beside = f" (for each of {count_text(row['count'])}{where})" if row["count"] > 1 else where
-    terminal.say(f"{row['atom']}{beside}")
-    if row["mean"] is None:
+    where = f", {row.where}" if row.where else ""
+    beside = f" (for each of {count_text(row.count)}{where})" if row.count > 1 else where
+    terminal.say(f"{row.atom}{beside}")
+    if math.isnan(row.mean):
         terminal.say("  the condition is impossible")
         return
-    for values, p in assignments(row):
-        if values == ["true"]:
-            terminal.say(f"  probability {probability_text(p)}")
-    spread = "" if row["spread"] is None else f", spread {row['spread']:.6g}"
-    low, middle, high = row["quantiles"]
+    if ("true",) in row.values:
+        terminal.say(f"  probability {probability_text(row['true'])}")
+    spread = "" if row.spread is None else f", spread {row.spread:.6g}"
+    low, middle, high = row.quantiles
     terminal.say(
-        f"  count: mean {row['mean']:.6g}{spread}; median {middle}, between {low} and {high} with "
+        f"  count: mean {row.mean:.6g}{spread}; median {middle}, between {low} and {high} with "
         "probability 0.9"
     )
 
@@ -127,28 +124,28 @@ def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
 # --- tables
 
 
-def _answer_sheets(query: str, rows: list[Row], with_evidence: bool) -> list[Sheet]:
+def _answer_sheets(query: str, rows: list[liftgbp.Answer], with_evidence: bool) -> list[Sheet]:
     """Values beside each other if they are few, and below each other, which is narrower."""
-    few = len(rows[0]["values"]) <= MOST_VALUE_COLUMNS
-    examples = with_evidence and any(row["example"] not in ("", row["atom"]) for row in rows)
+    few = len(rows[0].values) <= MOST_VALUE_COLUMNS
+    examples = with_evidence and any(row.example not in ("", row.atom) for row in rows)
     forms = (False, True) if few else (True,)
     return [_answer_sheet(query, rows, examples, below) for below in forms]
 
 
-def _answer_sheet(query: str, rows: list[Row], examples: bool, below: bool) -> Sheet:
-    values = [text for text, _ in _values(rows[0])]
+def _answer_sheet(query: str, rows: list[liftgbp.Answer], examples: bool, below: bool) -> Sheet:
     columns = [Column("atom", prose=True), Column("where", prose=True)]
     columns += [Column("example", prose=True)] * examples
     columns.append(Column("count", right=True))
+    values = map(rows[0].assignment_text, rows[0].values)
     probabilities = ["P"] if below else [f"P({value})" for value in values]
     columns_of_values = [Column(heading, right=True) for heading in probabilities]
     sheet = Sheet(query, columns + [Column("values")] * below + columns_of_values)
     for row in rows:
-        lead = [row["atom"], row["where"], *([row["example"]] * examples), count_text(row["count"])]
-        cells = [(value, probability_text(p)) for value, p in _values(row)]
+        lead = [row.atom, row.where, *([row.example] * examples), count_text(row.count)]
+        cells = [(row.assignment_text(key), probability_text(p)) for key, p in row.values.items()]
         named = zip([column.heading for column in columns[1:]], lead[1:], strict=True)
         fields = [(name, text) for name, text in named if text]
-        entry = Entry(row["atom"], fields + [(f"P({value})", text) for value, text in cells])
+        entry = Entry(row.atom, fields + [(f"P({value})", text) for value, text in cells])
         if below:
             blank = [""] * len(lead)
             block = [
@@ -160,41 +157,31 @@ def _answer_sheet(query: str, rows: list[Row], examples: bool, below: bool) -> S
     return sheet
 
 
-def _values(row: Row) -> list[tuple[str, float | None]]:
-    """The assignments of a row as text, with their probabilities."""
-    return [(assignment_text(row, values), p) for values, p in assignments(row)]
-
-
-def _growth_sheet(growth: dict[str, Any], rows: list[Row]) -> Sheet:
+def _growth_sheet(growth: dict[str, Any], rows: Sequence[liftgbp.Answer]) -> Sheet:
     """One line per family of regions, the chosen one marked."""
     shown = rows[:MOST_VALUE_COLUMNS]
-    last = [_values(row)[-1][0] for row in shown]
-    columns = [
-        Column("regions"),
-        Column("log Z", right=True),
-        *(Column(f"P({row['atom']} {v})", right=True) for row, v in zip(shown, last, strict=True)),
-        Column(""),
-    ]
-    sheet = Sheet("growing regions", columns)
+    last = [row.assignment_text(list(row.values)[-1]) for row in shown]
+    atoms = [f"P({row.atom} {value})" for row, value in zip(shown, last, strict=True)]
+    lines = []
     for step in growth["steps"]:
-        found = {_key(row): probability_text(_values(row)[-1][1]) for row in step["answers"]}
-        texts = [found.get(_key(row), "") for row in shown]
+        found = {
+            (own["query"], own["atom"], own["where"]): probability_text(own["values"][-1]["p"])
+            for own in step["answers"]
+        }
+        texts = [found.get((row.query, row.atom, row.where), "") for row in shown]
         remark = "chosen" if step["chosen"] else "" if step["trusted"] else "not trusted"
-        sheet.add(step["family"], log_text(step["log_z"]), *texts, remark)
-    return sheet
-
-
-def _key(row: Row) -> tuple[str, str, str]:
-    return row["query"], row["atom"], row["where"]
+        lines.append((step["family"], log_text(step["log_z"]), *texts, remark))
+    headings = ("regions", "log Z", *atoms, "")
+    return Sheet.of("growing regions", headings, lines, left=["regions"])
 
 
 def _minima_sheet(minima: list[dict[str, Any]], where: str = "") -> Sheet:
-    columns = [Column("log Z", right=True), Column("share", right=True), Column("what", prose=True)]
-    sheet = Sheet(f"stationary points of the free energy{where}", columns, lead="log Z {}")
-    for point in minima:
-        share = f"{point['weight']:.4f}" if point["weight"] else ""
-        sheet.add(log_text(point["log_z"]), share, point["text"])
-    return sheet
+    rows = (
+        (log_text(own["log_z"]), f"{own['weight']:.4f}" if own["weight"] else "", own["text"])
+        for own in minima
+    )
+    title = f"stationary points of the free energy{where}"
+    return Sheet.of(title, ("log Z", "share", "what"), rows, prose=["what"], lead="log Z {}")
 
 
 def _why_no_minima(result: Result) -> str:

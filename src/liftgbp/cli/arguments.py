@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import glob
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 import liftgbp
 from liftgbp.cli.ranges import size_range, weight_range
 from liftgbp.support.texts import visible
+
+Number = TypeVar("Number", int, float)
 
 VIA, TABLE_CAP = "auto", 2**20
 """The defaults of options."""
@@ -72,13 +74,7 @@ def parse_sizes(
     >>> parse_sizes(None, None, ("person=1e6", "movie=20"))
     {'person': 1000000, 'movie': 20}
     """
-    sizes: dict[str, int] = {}
-    for sort, text in split_assignments(values, "SORT=SIZE, such as person=1000").items():
-        listed = size_range(sort, text, 1)
-        if len(listed) != 1 or ".." in text:
-            raise click.BadParameter(f"{sort}={text}: give one size; ranges are for liftgbp sweep")
-        sizes[sort] = listed[0]
-    return sizes
+    return _one_each(values, "SORT=SIZE, such as person=1000", size_range)
 
 
 def parse_blocks(
@@ -116,44 +112,17 @@ def check_block_sorts(blocks: str | int | dict[str, int] | None, model: liftgbp.
 
 
 def method(options: Options) -> dict[str, Any]:
-    """The arguments that say how to find answers; what does not go together is refused."""
-    solver = _solver(options)
-    sums = sums_asked_for(options.sum_over)
-    _check_combination(options, sums, solver)
+    """The arguments that say how to find answers."""
     found = {
         "effort": options.effort,
         "exact": options.exact,
         "regions": options.regions,
-        "solver": solver,
+        "solver": _solver(options),
     }
     if is_network(options.model):
         return found
+    sums = sums_asked_for(options.sum_over)
     return {**found, "sum_over": sums, "blocks": options.blocks, "table_cap": options.table_cap}
-
-
-def _check_combination(
-    options: Options,
-    sums: tuple[str, ...] | None,
-    solver: liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding,
-) -> None:
-    """Refuse options that need classes of objects, or descent, where there are none."""
-    blocks = options.blocks not in (None, 1)
-    wanted = {"--sum-over": bool(sums), "--blocks": blocks, "--bounds": options.bounds}
-    for name, is_wanted in wanted.items():
-        if is_wanted and options.via == "ground":
-            raise click.UsageError(
-                f"{name} is about classes of objects, which --via ground does not keep; use "
-                "--via lifted"
-            )
-    by_hand = {"--regions": options.regions, "--sum-over": sums, "--blocks": options.blocks}
-    for name, given in by_hand.items():
-        if given is not None and options.exact:
-            raise click.UsageError(f"--exact leaves nothing to choose; drop {name}, or --exact")
-    if blocks and isinstance(solver, liftgbp.Flooding):
-        raise click.UsageError(
-            "--blocks does not apply to --solver flooding: blocks are found by descent; use "
-            "--solver auto or descent"
-        )
 
 
 def write_blocks_plot(answers: liftgbp.Answers, path: str) -> None:
@@ -162,13 +131,6 @@ def write_blocks_plot(answers: liftgbp.Answers, path: str) -> None:
         answers.blocks[0].write_picture(path)
     else:
         click.echo(f"no blocks were found, so {visible(path)} is not written", err=True)
-
-
-def counts_to_draw(output: str, queries: Sequence[str]) -> list[str]:
-    """The queries whose distributions a picture shows: all of them, if all are for counts."""
-    counts = [query for query in queries if query.lstrip().startswith("#")]
-    drawn = Path(output).suffix in PICTURE_FILES and len(counts) == len(queries)
-    return counts if drawn else []
 
 
 def sums_asked_for(given: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -192,13 +154,22 @@ def parse_weights(
     >>> parse_weights(None, None, ("alpha=0.5", "$beta=-1"))
     {'alpha': 0.5, 'beta': -1.0}
     """
-    weights: dict[str, float] = {}
-    for name, text in split_assignments(values, "NAME=VALUE, such as alpha=0.5").items():
-        listed = weight_range(name, text, 1)
+    return _one_each(values, "NAME=VALUE, such as alpha=0.5", weight_range)
+
+
+def _one_each(
+    values: tuple[str, ...], form: str, spread: Callable[[str, str, int], Sequence[Number]]
+) -> dict[str, Number]:
+    """The one number that each name has."""
+    found: dict[str, Number] = {}
+    for name, text in split_assignments(values, form).items():
+        listed = spread(name, text, 1)
         if len(listed) != 1 or ".." in text:
-            raise click.BadParameter(f"{name}={text}: give one value; ranges are for liftgbp sweep")
-        weights[name] = listed[0]
-    return weights
+            raise click.BadParameter(
+                f"{name}={text}: give one number; ranges are for liftgbp sweep"
+            )
+        found[name] = listed[0]
+    return found
 
 
 def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:

@@ -81,12 +81,20 @@ liftgbp map example:karate -e example:karate.db -q 'officers(x)' -o best.db
     group=declared.OUTPUT,
     help="With -o, write every atom to the table, not only those that are true.",
 )
+@option(
+    "--check",
+    is_flag=True,
+    group=declared.METHOD,
+    help="Also count the score anew by other code, and compare the world with others: exit code 1 "
+    "if one of these scores higher.",
+)
 @declared.as_json
 def best(
     seconds: float | None,
     gap: float,
     output: str | None,
     everything: bool,
+    check: bool,
     as_json: bool,
     **typed: Any,
 ) -> int:
@@ -114,6 +122,11 @@ def best(
             progress=progress,
         )
         result = world.as_dict(options.queries)
+        checked = None
+        if check:
+            progress("checking the world", 0, 1)
+            checked = liftgbp.check_world(world)
+            result["check"] = checked.as_dict()
         if output is not None:
             progress("writing the world", 0, 1)
             world.write(output, everything=everything)
@@ -125,4 +138,5 @@ def best(
         show_world(result)
     if world.interrupted:
         return INTERRUPTED
-    return 0 if world.proven else NOT_TRUSTED
+    refuted = checked is not None and not checked.agrees
+    return NOT_TRUSTED if refuted or not world.proven else 0

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import liftgbp
-from liftgbp.cli.selection import Row, assignment_text
-from liftgbp.cli.terminal import Column, Sheet, Terminal, counted
+from liftgbp.cli.terminal import Sheet, Terminal, counted
 
 SMALLEST_SHARE = 1e-4
 """Other structures with a smaller share are not mentioned."""
@@ -39,16 +38,13 @@ def show_used(terminal: Terminal, result: dict[str, Any]) -> None:
     if abs(change["p"] - change["quick"]) < LEAST_CHANGE:
         terminal.say(f"{against}: no probability changed by more than {LEAST_CHANGE:g}")
         return
-    atom = _changed_atom(change, quick["answers"], located=result["evidence"] is not None)
+    atom = _changed_atom(change, located=result["evidence"] is not None)
     terminal.say(f"{against}: {atom} is {change['p']:.3f} instead of {change['quick']:.3f}")
 
 
-def _changed_atom(change: dict[str, Any], rows: Sequence[Row], located: bool) -> str:
+def _changed_atom(change: dict[str, Any], located: bool) -> str:
     """The atom that changed, with its value; of a Boolean atom, true goes without saying."""
-    names = ("query", "atom", "where")
-    row = next(own for own in rows if all(own[name] == change[name] for name in names))
-    values = change["assignment"]
-    value = "" if values == ["true"] else f" {assignment_text(row, values)}"
+    value = "" if change["assignment"] == ["true"] else f" {change['value']}"
     where = f" [{change['where']}]" if located and change["where"] else ""
     return f"{change['atom']}{value}{where}"
 
@@ -74,18 +70,18 @@ def show_blocks(terminal: Terminal, structures: Sequence[liftgbp.BlockStructure]
 def _blocks_sheet(structure: liftgbp.BlockStructure) -> Sheet:
     """The blocks with their sizes, and with the probabilities of atoms over one object."""
     share = "" if structure.share > WHOLE_SHARE else f" (share {structure.share:.3g})"
-    columns = [Column("block"), Column("objects", prose=True), Column("size", right=True)]
-    columns += [Column(text, right=True) for text, _ in structure.singles]
-    sheet = Sheet(f"blocks{share}", columns, lead="block {}")
-    for row in structure.block_rows():
-        sheet.add(*row)
-    return sheet
+    headings = ["block", "objects", "size", *(text for text, _ in structure.singles)]
+    rows = structure.block_rows()
+    return Sheet.of(
+        f"blocks{share}", headings, rows, prose=["objects"], left=["block"], lead="block {}"
+    )
 
 
 def _panel_sheet(panel: liftgbp.BlockPanel, word: str) -> Sheet:
     """The probabilities between blocks; without the word it takes less room."""
-    columns = [Column(f"{panel.column_variable} in {word}{k}", right=True) for k in panel.columns]
-    sheet = Sheet(f"{panel.title} between blocks", [Column(""), *columns])
-    for k, row in zip(panel.rows, panel.texts, strict=True):
-        sheet.add(f"{panel.row_variable} in {word}{k}", *row)
-    return sheet
+    headings = ["", *(f"{panel.column_variable} in {word}{k}" for k in panel.columns)]
+    rows = (
+        (f"{panel.row_variable} in {word}{k}", *row)
+        for k, row in zip(panel.rows, panel.texts, strict=True)
+    )
+    return Sheet.of(f"{panel.title} between blocks", headings, rows)

@@ -30,7 +30,6 @@ from liftgbp.cli.arguments import (
     check_apart,
     check_block_sorts,
     check_outputs,
-    counts_to_draw,
     is_network,
     method,
     names_beside,
@@ -257,7 +256,15 @@ def query(
     with progress_bar() as progress:
         progress("reading", 0, 1)
         asked = read_question(options, atoms=objects)
-        answers = _answered(options, asked, {**found_by, "progress": progress})
+        lifted = "sizes" in asked and options.via != "ground"
+        answers = liftgbp.infer(
+            **asked,
+            **found_by,
+            via=options.via,
+            bounds=options.bounds,
+            queries=queries if lifted else (),
+            progress=progress,
+        )
         if second_opinion is not None:
             from liftgbp.cli.second_opinions import compared_with_sample
 
@@ -273,11 +280,13 @@ def query(
     result: dict[str, Any] = answers.as_dict(queries)
     if compared is not None:
         result["second_opinion"] = compared.as_dict()
+    rows = answers.rows_for(queries)
     if objects:
-        result["answers"] = rows_by_object(answers, queries, sort, top, least, observed)
-    result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
+        rows = rows_by_object(answers, queries, sort, top, least, observed)
+    rows = select_rows(rows, sort=sort, top=top, least=least)
+    result["answers"] = [row.as_dict() for row in rows]
     if output is not None:
-        write_answers(answers, result, output, counts_to_draw(output, queries))
+        write_answers(answers, rows, result, output, queries)
     if blocks_plot is not None:
         write_blocks_plot(answers, blocks_plot)
     advice = next_command(click.get_current_context().meta[TYPED], result)
@@ -291,6 +300,7 @@ def query(
 
         show_answers(
             result,
+            rows,
             answers.blocks,
             advice=advice,
             growth=options.regions == "auto",
@@ -324,18 +334,6 @@ def _dry_run(options: Options, as_json: bool) -> int:
 
         show_forecast(found)
     return 0
-
-
-def _answered(options: Options, asked: dict[str, Any], run: dict[str, Any]) -> liftgbp.Answers:
-    """The answers about a model or a network; regions are added for what none holds."""
-    known = {**asked, **run, "via": options.via, "bounds": options.bounds}
-    answers: liftgbp.Answers = liftgbp.infer(**known)
-    if answers.via == "ground":
-        return answers
-    missing = [query for query in options.queries if not answers.holds(query)]
-    if missing:
-        answers = liftgbp.infer(**known, queries=missing)
-    return answers
 
 
 @cli.command(

@@ -13,7 +13,7 @@ from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.report_views import show_engine_forecast
 from liftgbp.cli.selection import print_result
-from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text, counted
+from liftgbp.cli.terminal import Terminal, count_text, counted
 
 ALLOWED = {
     "model", "sizes", "weights", "evidence", "closed", "regions", "output", "engine",
@@ -79,11 +79,9 @@ def _show(run: liftgbp.EngineRun) -> None:
     updates = counted(run.iterations, "iteration")
     terminal.say(f"{state} after {updates} on {run.engine}, residual {run.residual:.1e}")
     terminal.say(f"not judged: {run.reason}")
-    sheet = Sheet("tables", [Column("table"), Column("rows", right=True)])
-    for name, rows in run.rows.items():
-        sheet.add(name, count_text(rows))
     if run.rows:
-        terminal.show(sheet)
+        tables = ((name, count_text(rows)) for name, rows in run.rows.items())
+        terminal.table("tables", ("table", "rows"), tables, left=["table"])
     else:
         terminal.say("no rule is about an unknown atom of an object in the tables: no marginals")
     terminal.say(f"written: {run.output}")

@@ -91,7 +91,7 @@ def bounds(as_json: bool, **typed: Any) -> None:
     if as_json:
         print_result(found.as_dict())
     else:
-        from liftgbp.cli.bounds_view import show_bounds
+        from liftgbp.cli.opinion_views import show_bounds
 
         show_bounds(found.as_dict())
 
@@ -200,6 +200,7 @@ def sample(
             seed=seed,
             progress=progress,
         )
+        rows = [row for query in options.queries for row in found.query(query)] or found.all
         result = found.as_dict(options.queries)
         if output is not None:
             progress("writing worlds", 0, 1)
@@ -207,9 +208,9 @@ def sample(
     if as_json:
         print_result(result)
     else:
-        from liftgbp.cli.sample_view import show_sample
+        from liftgbp.cli.opinion_views import show_sample
 
-        show_sample(result)
+        show_sample(result, rows)
     if found.interrupted:
         return INTERRUPTED
     return 0 if found.mixed else NOT_TRUSTED

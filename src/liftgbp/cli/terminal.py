@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from textwrap import wrap
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -62,6 +63,28 @@ class Sheet:
     def __post_init__(self) -> None:
         self.title = visible(self.title)
         self.columns = [replace(one, heading=visible(one.heading)) for one in self.columns]
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        headings: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        prose: Iterable[str] = (),
+        left: Iterable[str] = (),
+        lead: str = "{}",
+    ) -> Sheet:
+        """The sheet of some rows; but for `prose` and what stands at the `left`, it has numbers."""
+        folded, texts = set(prose), {"", *left}
+        sheet = cls(
+            title,
+            [Column(name, name not in folded | texts, name in folded) for name in headings],
+            lead,
+        )
+        for row in rows:
+            sheet.add(*row)
+        return sheet
 
     def add(self, *cells: str) -> None:
         """Add a row."""
@@ -151,6 +174,10 @@ class Terminal:
     def say(self, text: str, style: str = "") -> None:
         """Print text; only a terminal has it wrapped."""
         self._console.print(Text(visible(text, "\n"), style=style), soft_wrap=not self._wraps)
+
+    def table(self, *arguments: Any, **options: Any) -> None:
+        """Print a table; the arguments are those of `Sheet.of`."""
+        self.show(Sheet.of(*arguments, **options))
 
     def show(self, *forms: Sheet) -> None:
         """Print the first form of a table that fits, or the lines of the last where none does."""

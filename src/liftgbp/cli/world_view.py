@@ -19,6 +19,10 @@ def show_world(result: Result) -> None:
         terminal.say(f"proven: {result['reason']}", "green")
     else:
         terminal.say(f"NOT PROVEN: {result['reason']}", "bold red")
+    if "check" in result:
+        agrees = result["check"]["agrees"]
+        text = f"checked: {result['check']['sentence']}"
+        terminal.say(text, "green" if agrees else "bold red")
     known = not result["proven"] and result["upper"] is not None
     upper = f"; no world has more than {result['upper']:.10g}" if known else ""
     terminal.say(f"score {result['score']:.10g}{upper}")

@@ -18,6 +18,7 @@ from liftgbp.engines.message_tables import (
     Messages,
     RegionKinds,
     colour_table,
+    parts_of,
     weight,
     with_messages,
 )
@@ -74,10 +75,9 @@ class _Colours:
         for number, kind in enumerate(kinds.pairs):
             table = engine.table(Messages.region_table(kind, 0))
             alike = kind.predicates[0] == kind.predicates[1]
+            salts = 2 * number, 2 * number + (0 if alike else 1)
             labels = {
-                f"l{axis}": self._label(
-                    table, kind, (axis, 1 - axis), 2 * number + (0 if alike else axis)
-                )
+                f"l{axis}": self._label(table, kind, (axis, 1 - axis), salts[axis])
                 for axis in (0, 1)
             }
             engine.create(f"labels_{kind.name}", table.select(*kind.keys, **labels))
@@ -111,17 +111,14 @@ class _Colours:
         """What atoms of a kind hear from the pairs around them, in halves."""
         signals = []
         for pair in self._kinds.pairs:
-            for axis in (0, 1):
-                if pair.part([axis]) == kind:
-                    table = self._with_colour(
-                        self._engine.table(f"labels_{pair.name}"), pair, 1 - axis
-                    )
+            labels = self._engine.table(f"labels_{pair.name}")
+            for axis, atom in enumerate(parts_of(pair, 1)):
+                if atom.kind == kind:
+                    table = self._with_colour(labels, pair, 1 - axis)
                     signal = self._engine.hashed(table[f"l{axis}"], table[f"c{1 - axis}"])
-                    keys = dict(zip(kind.keys, (table[k] for k in pair.key(axis)), strict=True))
-                    table = table.select(**keys, signal=signal)
-                    signals.append(
-                        table.select(*kind.keys, low=table.signal % HALF, high=table.signal // HALF)
-                    )
+                    table = table.select(**atom.objects(table, pair), signal=signal)
+                    halves = {"low": table.signal % HALF, "high": table.signal // HALF}
+                    signals.append(table.select(*kind.keys, **halves))
         return signals
 
     def _with_colour(self, table: Table, pair: Kind, axis: int) -> Table:

@@ -13,9 +13,8 @@ from itertools import combinations
 from pathlib import Path
 
 from liftgbp.engines.engine import Engine
-from liftgbp.engines.engine_choice import KINDS, start
 from liftgbp.engines.engine_sources import KnownFacts, read_sources
-from liftgbp.engines.engine_tasks import checked_task
+from liftgbp.engines.engine_tasks import KINDS, checked_task, start
 from liftgbp.engines.factor_tables import Join, Joins, Kind
 from liftgbp.engines.message_tables import RegionKinds
 from liftgbp.model.model import Model

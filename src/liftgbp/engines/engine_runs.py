@@ -15,9 +15,8 @@ from typing import Any
 
 from liftgbp.engines.colour_tables import compressed
 from liftgbp.engines.engine import Engine, Table, joined
-from liftgbp.engines.engine_choice import start
 from liftgbp.engines.engine_sources import read_sources
-from liftgbp.engines.engine_tasks import EngineTask, checked_task
+from liftgbp.engines.engine_tasks import EngineTask, checked_task, start
 from liftgbp.engines.factor_tables import Kind, factor_tables
 from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions, colour_table
 from liftgbp.model.model import Model
@@ -354,14 +353,10 @@ def _check_arguments(model: Model, factors: Mapping[Kind, object]) -> None:
                 )
 
 
-def _kinds_from(kinds: Mapping[str, Any]) -> RegionKinds:
-    def read(some: Iterable[Mapping[str, Any]]) -> tuple[Kind, ...]:
-        return tuple(
-            Kind(tuple(one["predicates"]), tuple(one["arities"]), tuple(one["shape"]))
-            for one in some
-        )
-
-    wide = read(kinds["pairs"]), read(kinds["triples"])
-    return RegionKinds(
-        read(kinds["atoms"]), *wide, bool(kinds["nested"]), bool(kinds["compressed"])
-    )
+def _kinds_from(known: Mapping[str, Any]) -> RegionKinds:
+    """The kinds of regions, as a journal has them."""
+    kinds = {
+        name: tuple(Kind(*map(tuple, one.values())) for one in known[name])
+        for name in ("atoms", "pairs", "triples")
+    }
+    return RegionKinds(**{**known, **kinds})

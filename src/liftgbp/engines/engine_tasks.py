@@ -1,4 +1,4 @@
-"""What a run on an engine is asked to do, checked before anything is started."""
+"""What a run on an engine is asked to do, checked beforehand, and which engines there are."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from numbers import Real
+from pathlib import Path
 
+from liftgbp.engines.duckdb_engine import DuckDBEngine
+from liftgbp.engines.engine import Engine
 from liftgbp.engines.engine_files import state_of
+from liftgbp.engines.spark_engine import SparkEngine
 from liftgbp.model.model import Model, check_model
 from liftgbp.support.errors import (
     InputError,
@@ -18,6 +22,7 @@ from liftgbp.support.errors import (
     shown,
     wrong_type,
 )
+from liftgbp.support.files import need_module
 from liftgbp.support.progress import Progress
 
 FAMILIES = ("bethe", "intersections")
@@ -91,3 +96,22 @@ def _check_supported(model: Model) -> None:
                 f"{predicate.name}: functions, steps and orders are not supported on engines",
                 predicate.span,
             )
+
+
+# --- engines
+
+
+KINDS: dict[str, type[DuckDBEngine] | type[SparkEngine]] = {
+    "duckdb": DuckDBEngine,
+    "spark": SparkEngine,
+}
+
+
+def start(name: str, folder: Path, memory: float | None) -> Engine:
+    """Start an engine that keeps its tables in a folder; it may take so many GB of memory."""
+    if name not in KINDS:
+        raise InputError(f"engine must be {' or '.join(KINDS)}, got {name!r}")
+    kind = KINDS[name]
+    for module in ("ibis", kind.module):
+        need_module(module, kind.extra, f"the engine {name}")
+    return kind(folder, memory)

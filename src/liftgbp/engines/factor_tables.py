@@ -91,17 +91,6 @@ class _TextNames(Names):
         return sql_literal(*self._values[number])
 
 
-def factor_tables(
-    engine: Engine, model: Model, known: KnownFacts, progress: Progress
-) -> dict[Kind, Table]:
-    """A table for each kind of scope: the objects of its atoms, and a log potential per state."""
-    grounder = _Grounder(engine, Joins(model, known))
-    for done, rule in enumerate(model.rules):
-        progress("grounding", done, len(model.rules))
-        grounder.add(rule)
-    return grounder.finish(progress)
-
-
 @dataclass(frozen=True, slots=True)
 class Join:
     """A query of grounding for substitutions of a rule, and the table of the rule."""
@@ -133,7 +122,7 @@ class Joins:
     def __init__(self, model: Model, known: KnownFacts) -> None:
         self._model = model
         self._known = known
-        self.constants: list[tuple[str, bool]] = []
+        self._constants: list[tuple[str, bool]] = []
 
     def of(self, rule: Rule) -> Iterator[Join]:
         """The queries for one rule."""
@@ -152,7 +141,7 @@ class Joins:
                         "(--closed)",
                         rule.span,
                     )
-                sql = selection_query(selection, _TextNames(self.constants))
+                sql = selection_query(selection, _TextNames(self._constants))
                 yield Join(rule, selection, table, sql)
 
     def kind(self, predicates: Sequence[int]) -> Kind:
@@ -165,8 +154,15 @@ class Joins:
         )
 
     def _number_of(self, sort: str, name: str) -> int:
-        self.constants.append((name, self._known.numbers[sort]))
-        return len(self.constants) - 1
+        self._constants.append((name, self._known.numbers[sort]))
+        return len(self._constants) - 1
+
+    def value(self, engine: Engine, rows: Table, place: Place) -> Column:
+        """The object at a place of an atom, in each row."""
+        if not isinstance(place, Fixed):
+            return rows[f"x{place.number}"]
+        name, is_number = self._constants[place.number]
+        return engine.ibis.literal(int(name) if is_number else name)
 
 
 def _unsupported(rule: Rule) -> ModelError:
@@ -177,66 +173,57 @@ def _unsupported(rule: Rule) -> ModelError:
     )
 
 
-class _Grounder:
-    def __init__(self, engine: Engine, joins: Joins) -> None:
-        self._engine = engine
-        self._joins = joins
-        self._pieces: dict[Kind, list[Table]] = {}
-        self._made: list[str] = []
+def factor_tables(
+    engine: Engine, model: Model, known: KnownFacts, progress: Progress
+) -> dict[Kind, Table]:
+    """A table for each kind of scope: the objects of its atoms, and a log potential per state.
 
-    def add(self, rule: Rule) -> None:
-        """Ground one rule."""
-        for join in self._joins.of(rule):
-            name = f"selected{len(self._made)}"
-            rows = self._engine.create_as(name, self._engine.translated(join.sql))
-            self._made.append(name)
-            for (code,) in self._engine.rows(rows.select("code").distinct()):
+    It has one row for each scope: potentials of equal scopes are added.
+    """
+    joins = Joins(model, known)
+    pieces: dict[Kind, list[Table]] = {}
+    made: list[str] = []
+    for done, rule in enumerate(model.rules):
+        progress("grounding", done, len(model.rules))
+        for join in joins.of(rule):
+            made.append(f"selected{len(made)}")
+            rows = engine.create_as(made[-1], engine.translated(join.sql))
+            for (code,) in engine.rows(rows.select("code").distinct()):
                 unknown, left = join.left(int(code))
                 if unknown:
-                    self._add_factors(rows.filter(rows.code == int(code)), unknown, left)
+                    chosen = rows.filter(rows.code == int(code))
+                    for kind, piece in _in_all_orders(engine, joins, chosen, unknown, left):
+                        pieces.setdefault(kind, []).append(piece)
+    tables: dict[Kind, Table] = {}
+    for done, (kind, some) in enumerate(pieces.items()):
+        progress("merging factors", done, len(pieces))
+        whole = engine.summed(some, kind.keys, kind.columns("t"))
+        tables[kind] = engine.create(f"factors_{kind.name}", whole)
+    for name in made:
+        engine.drop(name)
+    return tables
 
-    def _add_factors(self, rows: Table, atoms: Sequence[PlacedAtom], table: Floats) -> None:
-        """Add factors over these atoms, in every order that their objects may have."""
-        order = sorted(range(len(atoms)), key=lambda k: atoms[k].predicate)
-        groups = [list(group) for _, group in groupby(order, key=lambda k: atoms[k].predicate)]
-        for arranged in product(*(permutations(group) for group in groups)):
-            axes = [k for group in arranged for k in group]
-            kind = self._joins.kind([atoms[k].predicate for k in axes])
-            objects = [self._objects(rows, atoms[k].places) for k in axes]
-            ascending = [
-                _precedes(objects[k], objects[k + 1])
-                for k, (one, other) in enumerate(pairwise(axes))
-                if atoms[one].predicate == atoms[other].predicate
-            ]
-            potentials = np.transpose(table, axes)
-            columns = dict(zip(kind.keys, (o for some in objects for o in some), strict=True))
-            numbers = {
-                column("t", state): self._engine.constant(potentials[state])
-                for state in kind.states
-            }
-            chosen = rows.filter(ascending) if ascending else rows
-            self._pieces.setdefault(kind, []).append(chosen.select(**columns, **numbers))
 
-    def _objects(self, rows: Table, places: Sequence[Place]) -> list[Column]:
-        return [
-            self._value(place.number) if isinstance(place, Fixed) else rows[f"x{place.number}"]
-            for place in places
+def _in_all_orders(
+    engine: Engine, joins: Joins, rows: Table, atoms: Sequence[PlacedAtom], table: Floats
+) -> Iterator[tuple[Kind, Table]]:
+    """Factors over these atoms, for every order that their objects may have."""
+    order = sorted(range(len(atoms)), key=lambda k: atoms[k].predicate)
+    groups = [list(group) for _, group in groupby(order, key=lambda k: atoms[k].predicate)]
+    for arranged in product(*(permutations(group) for group in groups)):
+        axes = [k for group in arranged for k in group]
+        kind = joins.kind([atoms[k].predicate for k in axes])
+        objects = [[joins.value(engine, rows, place) for place in atoms[k].places] for k in axes]
+        ascending = [
+            _precedes(objects[k], objects[k + 1])
+            for k, (one, other) in enumerate(pairwise(axes))
+            if atoms[one].predicate == atoms[other].predicate
         ]
-
-    def _value(self, number: int) -> Column:
-        name, is_number = self._joins.constants[number]
-        return self._engine.ibis.literal(int(name) if is_number else name)
-
-    def finish(self, progress: Progress) -> dict[Kind, Table]:
-        """One row for each scope: potentials of equal scopes are added."""
-        tables: dict[Kind, Table] = {}
-        for done, (kind, pieces) in enumerate(self._pieces.items()):
-            progress("merging factors", done, len(self._pieces))
-            whole = self._engine.summed(pieces, kind.keys, kind.columns("t"))
-            tables[kind] = self._engine.create(f"factors_{kind.name}", whole)
-        for name in self._made:
-            self._engine.drop(name)
-        return tables
+        potentials = np.transpose(table, axes)
+        columns = dict(zip(kind.keys, (o for some in objects for o in some), strict=True))
+        columns |= {column("t", state): engine.constant(potentials[state]) for state in kind.states}
+        chosen = rows.filter(ascending) if ascending else rows
+        yield kind, chosen.select(**columns)
 
 
 def _precedes(left: Sequence[Column], right: Sequence[Column]) -> Column:

@@ -63,10 +63,16 @@ class Child:
         """The columns of the whole that hold the objects of its atoms."""
         return [key for axis in self.axes for key in kind.key(axis)]
 
+    def objects(self, table: Table, kind: Kind) -> dict[str, Column]:
+        """These columns of a table of the whole, under the names that they have in its own."""
+        keys = zip(self.kind.keys, self.keys_in(kind), strict=True)
+        return {own: table[key] for own, key in keys}
 
-def pairs_of(kind: Kind) -> list[Child]:
-    """The pairs of atoms in a scope of three."""
-    return [Child(axes, kind.part(axes)) for axes in combinations(range(3), 2)]
+
+def parts_of(kind: Kind, size: int) -> list[Child]:
+    """The parts of a scope with so many atoms."""
+    axes = combinations(range(len(kind.predicates)), size)
+    return [Child(own, kind.part(own)) for own in axes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +95,12 @@ class RegionKinds:
 
     def pairs_inside(self, kind: Kind) -> list[Child]:
         """The pairs that may lie inside a scope of three."""
-        return [child for child in pairs_of(kind) if self.nested and child.kind in self.pairs]
-
-    def atoms_inside(self, kind: Kind) -> list[Child]:
-        """The atoms of a region."""
-        return [Child((axis,), kind.part([axis])) for axis in range(len(kind.predicates))]
+        return [child for child in parts_of(kind, 2) if self.nested and child.kind in self.pairs]
 
     def children(self, kind: Kind) -> list[Child]:
         """The regions that regions of a kind may send messages to."""
         pairs = self.pairs_inside(kind) if len(kind.predicates) == 3 else []
-        return pairs + self.atoms_inside(kind)
+        return pairs + parts_of(kind, 1)
 
     def is_shared(self, kind: Kind) -> bool:
         """Whether regions of this kind may lie inside scopes of three."""
@@ -197,7 +199,7 @@ class Messages:
         parts = [atoms.select(*kind.keys, **{n: atoms[t] for n, t in potentials})]
         for other in (*self.kinds.pairs, *self.kinds.triples):
             table = self._engine.table(self.region_table(other, iteration))
-            parts += self._into(kind, table, other, self.kinds.atoms_inside(other))
+            parts += self._into(kind, table, other, parts_of(other, 1))
         numbers = kind.columns("n")
         beliefs = self._normalised(self._engine.summed(parts, kind.keys, numbers), numbers)
         names = {name: beliefs[f"l{place}"] for place, name in enumerate(kind.columns("b"))}
@@ -237,15 +239,13 @@ class Messages:
         parts = []
         for child in children:
             if child.kind == kind:
-                keys = child.keys_in(other)
-                columns = dict(zip(kind.keys, (table[key] for key in keys), strict=True))
                 numbers = {
                     column("n", state): table[column(child.message, state)] for state in kind.states
                 }
                 weighted = weight(child.axes[0])
                 if weighted in table.columns:
                     numbers = {name: number * table[weighted] for name, number in numbers.items()}
-                parts.append(table.select(**columns, **numbers))
+                parts.append(table.select(**child.objects(table, other), **numbers))
         return parts
 
     def _with_incoming(self, table: Table, kind: Kind, iteration: int) -> Table:
@@ -351,8 +351,8 @@ def build_regions(engine: Engine, factors: dict[Kind, Table], family: str) -> Re
     atoms = _atom_regions(engine, factors)
     inside = _pairs_of_triples(engine, triples)
     shared = {kind: table for kind, table in pairs.items() if kind not in inside}
-    for kind, counts in inside.items():
-        shared[kind] = _pair_regions(engine, kind, counts, pairs.get(kind), family)
+    for kind in inside:
+        shared[kind] = _pair_regions(engine, kind, inside, pairs.get(kind), family)
     filled = tuple(kind for kind, table in shared.items() if engine.rows(table.limit(1)))
     kinds = RegionKinds(atoms, filled, tuple(triples), nested=family == "intersections")
     for kind in filled:
@@ -376,10 +376,9 @@ def _atom_regions(engine: Engine, factors: dict[Kind, Table]) -> tuple[Kind, ...
         if len(kind.predicates) == 1:
             parts.setdefault(kind, []).append(table.select(*kind.keys, *kind.columns("t")))
             continue
-        for axis in range(len(kind.predicates)):
-            atom = kind.part([axis])
-            keys = dict(zip(atom.keys, (table[key] for key in kind.key(axis)), strict=True))
-            parts.setdefault(atom, []).append(table.select(**keys, **_zeros(engine, atom)))
+        for child in parts_of(kind, 1):
+            row = table.select(**child.objects(table, kind), **_zeros(engine, child.kind))
+            parts.setdefault(child.kind, []).append(row)
     for atom, some in parts.items():
         whole = engine.summed(some, atom.keys, atom.columns("t"))
         engine.create(Messages.region_table(atom, 0), whole)
@@ -390,10 +389,8 @@ def _pairs_of_triples(engine: Engine, triples: dict[Kind, Table]) -> dict[Kind, 
     """How many scopes of three each pair of atoms lies in."""
     parts: dict[Kind, list[Table]] = {}
     for kind, table in triples.items():
-        for child in pairs_of(kind):
-            keys = (table[key] for key in child.keys_in(kind))
-            columns = dict(zip(child.kind.keys, keys, strict=True))
-            parts.setdefault(child.kind, []).append(table.select(**columns))
+        for child in parts_of(kind, 2):
+            parts.setdefault(child.kind, []).append(table.select(**child.objects(table, kind)))
     tables = {}
     for kind, some in parts.items():
         whole = engine.union(some)
@@ -402,16 +399,22 @@ def _pairs_of_triples(engine: Engine, triples: dict[Kind, Table]) -> dict[Kind, 
     return tables
 
 
+def _once(kind: Kind, inside: dict[Kind, Table]) -> Table:
+    """The pairs that lie in one scope of three only."""
+    counts = inside[kind]
+    return counts.filter(counts.around == 1).select(*kind.keys)
+
+
 def _pair_regions(
-    engine: Engine, kind: Kind, counts: Table, factors: Table | None, family: str
+    engine: Engine, kind: Kind, inside: dict[Kind, Table], factors: Table | None, family: str
 ) -> Table:
     """The pairs that are regions: those in no scope of three, and those that several share."""
-    several = counts.filter(counts.around > 1).select(*kind.keys, **_zeros(engine, kind))
+    several = inside[kind].filter(inside[kind].around > 1)
+    several = several.select(*kind.keys, **_zeros(engine, kind))
     parts = [several if family == "intersections" else several.limit(0)]
     if factors is not None:
-        once = counts.filter(counts.around == 1).select(*kind.keys)
-        left = factors.anti_join(once, kind.keys).select(*kind.keys, *kind.columns("t"))
-        parts = [*parts, left] if family == "intersections" else [left]
+        left = factors.anti_join(_once(kind, inside), kind.keys)
+        parts.append(left.select(*kind.keys, *kind.columns("t")))
     whole = engine.summed(parts, kind.keys, kind.columns("t"))
     return engine.create(f"pairs_{kind.name}", whole)
 
@@ -429,12 +432,10 @@ def _with_merged(
     table: Table, kind: Kind, inside: dict[Kind, Table], pairs: dict[Kind, Table]
 ) -> Table:
     """Scopes of three with the potentials of pairs that lie in no other one."""
-    for child in pairs_of(kind):
+    for child in parts_of(kind, 2):
         if child.kind not in pairs:
             continue
-        counts, factors = inside[child.kind], pairs[child.kind]
-        once = counts.filter(counts.around == 1).select(*child.kind.keys)
-        merged = factors.semi_join(once, child.kind.keys)
+        merged = pairs[child.kind].semi_join(_once(child.kind, inside), child.kind.keys)
         names = dict(zip(child.kind.columns("t"), child.kind.columns("p"), strict=True))
         table = joined(table, merged, child.keys_in(kind), child.kind.keys, names, outer=True)
         sums = {

@@ -16,8 +16,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
-from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
+from liftgbp.engines.engine import (
+    SPARK_TABLE,
+    Engine,
+    Table,
+    ibis_errors,
+    in_one_paragraph,
+)
 from liftgbp.engines.engine_files import files_of, form_of, is_csv, pattern_of
 from liftgbp.evidence.fact_tables import TablePlace
 from liftgbp.report.forecasting import Cost

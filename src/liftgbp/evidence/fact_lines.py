@@ -113,41 +113,33 @@ def malformed(line: str) -> tuple[str, int, int]:
 
 def _where_it_ends(line: str) -> tuple[int, str]:
     """The column up to which a line can be read, and what is expected there."""
-    pieces = _Pieces(line)
-    pieces.take(_BEGINNING)
-    if not pieces.take(_PREDICATE):
-        return pieces.column, "a predicate"
-    expected = "'(', '=' or the end of the line"
-    if pieces.take(_OPENING):
-        if not pieces.take(_ONE_NAME):
-            return pieces.column, "a constant"
-        while pieces.take(_COMMA):
-            if not pieces.take(_ONE_NAME):
-                return pieces.column, "a constant"
-        if not pieces.take(_CLOSING):
-            return pieces.column, "',' or ')'"
-        expected = "'=' or the end of the line"
-    if pieces.take(_CHANCE):
-        return pieces.column, "the end of the line"
-    if not pieces.take(_EQUALS):
-        return pieces.column, expected
-    if not pieces.take(_ONE_NAME):
-        return pieces.column, "a value"
-    return pieces.column, "the end of the line"
+    column = 0
 
-
-class _Pieces:
-    """Takes pieces off the front of a line."""
-
-    def __init__(self, line: str) -> None:
-        self._line = line
-        self.column = 0
-
-    def take(self, piece: re.Pattern[str]) -> bool:
-        found = piece.match(self._line, self.column)
-        if found is not None:
-            self.column = found.end()
+    def takes(piece: re.Pattern[str]) -> bool:
+        nonlocal column
+        found = piece.match(line, column)
+        column = column if found is None else found.end()
         return found is not None
+
+    takes(_BEGINNING)
+    if not takes(_PREDICATE):
+        return column, "a predicate"
+    expected = "'(', '=' or the end of the line"
+    if takes(_OPENING):
+        if not takes(_ONE_NAME):
+            return column, "a constant"
+        while takes(_COMMA):
+            if not takes(_ONE_NAME):
+                return column, "a constant"
+        if not takes(_CLOSING):
+            return column, "',' or ')'"
+        expected = "'=' or the end of the line"
+    if takes(_CHANCE):
+        return column, "the end of the line"
+    if not takes(_EQUALS):
+        return column, expected
+    expected = "the end of the line" if takes(_ONE_NAME) else "a value"
+    return column, expected
 
 
 # --- reading the facts of a text

@@ -154,9 +154,7 @@ def table_facts(
     one behind that the probability of it. A row with an empty cell states nothing.
     """
     layout = _layout(predicate, table)
-    empty = np.zeros(len(table.columns[0]), np.bool_)
-    for column in table.columns:
-        empty |= column.is_empty
+    empty = np.any([column.is_empty for column in table.columns], axis=0)
     kept = np.flatnonzero(~empty)
     notes = []
     if table.headed:
@@ -233,8 +231,6 @@ def _empty_note(table: TextTable, empty: Bools) -> str:
 def _named_elsewhere(predicate: Predicate, table: TextTable, empty: Bools) -> list[ListedObjects]:
     """The objects in rows that state nothing, so that they are not lost."""
     listed: list[ListedObjects] = []
-    if not empty.any():
-        return listed
     for sort, column in zip(predicate.sorts, table.columns, strict=False):
         rows = np.flatnonzero(empty & ~column.is_empty)
         if len(rows):
@@ -277,10 +273,9 @@ def _claims(
             [(f"row {row + 1}, column {header}", message) for row, header, message in problems]
         )
     if len(predicate.values) == 2:
-        values, chances = (
-            np.where(chances == 0, 1 - values, values),
-            np.where(chances == 0, 1.0, chances),
-        )
+        # What one value certainly is not, is certainly the other.
+        values = np.where(chances == 0, 1 - values, values)
+        chances = np.where(chances == 0, 1.0, chances)
     return values, chances
 
 
@@ -347,13 +342,9 @@ def _first_line_note(predicate: Predicate, table: TextTable, arity: int) -> list
     if table.chosen or not headers or not len(table.columns[0]):
         return []
     cells = [column[0] for column in table.columns[:arity]]
-    if not all(_begins_like_a_name(text) for text in (*headers, *cells)):
+    if not all(text[:1].isupper() or text[:1].isdigit() for text in (*headers, *cells)):
         return []
     return [
         f"{table.file.name}: the first line ({', '.join(headers)}) is taken for the names of the "
         f"columns; if it is a fact, write {predicate.name}={table.file.name}[header=no]"
     ]
-
-
-def _begins_like_a_name(text: str) -> bool:
-    return text[:1].isupper() or text[:1].isdigit()

@@ -34,7 +34,10 @@ def number_names(
         numbers[line.sort].of(line.names)
     listed_too = {sort: len(found) for sort, found in numbers.items()}
     # Going column by column is fast, but numbers new names in the order of columns.
-    args = [_args(part, numbers) for part in statements]
+    args: list[Ints] = [np.empty((len(p.rows), len(p.columns)), np.int64) for p in statements]
+    for part, objects in zip(statements, args, strict=True):
+        for k, (column, sort) in enumerate(zip(part.columns, part.predicate.sorts, strict=True)):
+            objects[:, k] = numbers[sort].of(column)
     names = {}
     for sort, found in numbers.items():
         known = listed_too[sort]
@@ -48,13 +51,6 @@ def number_names(
         appeared[known:] = [appeared[known + index] for index in order.tolist()]
         names[sort] = tuple(appeared)
     return args, names
-
-
-def _args(part: Statements, numbers: Mapping[str, Numbers]) -> Ints:
-    args = np.empty((len(part.rows), len(part.columns)), np.int64)
-    for position, (names, sort) in enumerate(zip(part.columns, part.predicate.sorts, strict=True)):
-        args[:, position] = numbers[sort].of(names)
-    return args
 
 
 def _order_of_appearance(
@@ -89,18 +85,16 @@ def _check_printable(
     names: Iterable[str],
 ) -> None:
     """Refuses names that messages and tables could not show."""
-    wrong = next((name for name in names if not name.isprintable()), None)
-    if wrong is None:
-        return
-    message = f"the name {wrong!r} cannot be printed"
-    for line in listed:
-        if line.sort == sort and wrong in line.names:
-            raise line.origin.problem(line.row, message)
-    for part in statements:
-        for position in _positions(part, sort):
-            if wrong in part.columns[position]:
-                row = int(part.rows[part.columns[position].index(wrong)])
-                raise part.origin.problem(row, message)
+    for wrong in (name for name in names if not name.isprintable()):
+        message = f"the name {wrong!r} cannot be printed"
+        for line in listed:
+            if line.sort == sort and wrong in line.names:
+                raise line.origin.problem(line.row, message)
+        for part in statements:
+            for position in _positions(part, sort):
+                if wrong in part.columns[position]:
+                    row = int(part.rows[part.columns[position].index(wrong)])
+                    raise part.origin.problem(row, message)
 
 
 def _positions(part: Statements, sort: str) -> list[int]:

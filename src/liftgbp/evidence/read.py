@@ -207,7 +207,8 @@ def _evidence(
     statements = [part for part in parts if isinstance(part, Statements)]
     listed = [part for part in parts if isinstance(part, ListedObjects)]
     notes = [note for part in statements for note in part.notes]
-    asked = _asked_about(queries)
+    parsed = map(parse_query, checked_texts("queries", queries))
+    asked = frozenset(atom.predicate for query in parsed for atom in rule_atoms(query.rule))
     statements = with_values(model, statements)
     listed += objects_of_terms(model, statements)
     args, names = number_names(model, statements, listed)
@@ -276,11 +277,6 @@ EVERY = "all"
 MANY_FACTS = 20
 """Whoever states this many facts about a predicate, all of them true, may have meant all there are.
 A dozen is what people write by hand about some objects among others."""
-
-
-def _asked_about(queries: str | Iterable[str]) -> frozenset[str]:
-    parsed = map(parse_query, checked_texts("queries", queries))
-    return frozenset(atom.predicate for query in parsed for atom in rule_atoms(query.rule))
 
 
 def _closable(model: Model, merged: Mapping[str, MergedStatements]) -> frozenset[str]:

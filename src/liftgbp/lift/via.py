@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
 from liftgbp.evidence import Problem
+from liftgbp.lift.regions import FACTOR_SCOPES, Family
 from liftgbp.lift.shatter import ObjectClasses, object_classes
 from liftgbp.model.model import Model
 from liftgbp.support.errors import CapacityError, InputError, shown
@@ -37,7 +38,9 @@ MOST_ATOMS = 5 * 10**6
 """Domains with more atoms of open predicates than this are not worth grounding."""
 
 
-def choose_via(name: ViaChoice, problem: Problem, regions: str) -> ObjectClasses | None:
+def choose_via(
+    name: ViaChoice, problem: Problem, regions: Family = FACTOR_SCOPES
+) -> ObjectClasses | None:
     """The classes of objects to lift over, or `None` to go through the ground.
 
     `auto` is `lifted` if classes are few, or if there are too many atoms to ground; it is `ground`
@@ -48,7 +51,7 @@ def choose_via(name: ViaChoice, problem: Problem, regions: str) -> ObjectClasses
         raise InputError(f"unknown via {shown(name)}; choose among {', '.join(VIAS)}")
     if name == "ground":
         return None
-    must_lift = regions not in ("intersections", "bethe", "subsets")
+    must_lift = not regions.is_over_scopes
     evidence = problem.evidence
     names_everything = any(p.kind != "relation" for p in problem.model.predicates.values())
     if name == "auto" and evidence and not must_lift and names_everything:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeAlias, cast
 
+from liftgbp.lift.regions import Family, over_objects
 from liftgbp.lift.shatter import ObjectClass
 from liftgbp.solve import Flooding, Solver
 from liftgbp.support.errors import InputError, checked_number, comma_list, shown, wrong_type
@@ -22,8 +23,6 @@ BlocksChoice: TypeAlias = Literal["auto"] | int | Mapping[str, int]
 
 AUTO_BLOCKS = 4
 """The most blocks that `auto` looks for: each one more takes about twice as long."""
-
-FACTOR_SCOPES = "intersections"
 
 WORK_OF_STATE = 20.0
 """What a state of an exact sum takes: chain over 6 people has 44 million, and takes a second."""
@@ -50,8 +49,8 @@ class Effort:
     name: EffortChoice
     work: float = 0.0
     blocks: int = 1
-    families: tuple[str, ...] = ()
-    loops: tuple[str, ...] = ()
+    families: tuple[Family, ...] = ()
+    loops: tuple[Family, ...] = ()
     table: int = 0
 
     @property
@@ -60,22 +59,24 @@ class Effort:
         return int(min(self.work / WORK_OF_STATE, MOST_STATES, spare_memory() / STATE_BYTES))
 
 
+LOOPS = tuple(Family("loops", length) for length in (3, 4, 6))
+
 EFFORTS: dict[str, Effort] = {
     "quick": Effort("quick"),
     "normal": Effort(
         "normal",
         work=1e9,
         blocks=AUTO_BLOCKS,
-        families=("objects:2", "objects:3"),
-        loops=("loops:3", "loops:4"),
+        families=tuple(over_objects(3)),
+        loops=LOOPS[:2],
         table=2**12,
     ),
     "thorough": Effort(
         "thorough",
         work=6e10,
         blocks=6,
-        families=("objects:2", "objects:3", "objects:4", "objects:5"),
-        loops=("loops:3", "loops:4", "loops:6"),
+        families=tuple(over_objects(5)),
+        loops=LOOPS,
         table=2**16,
     ),
 }
@@ -92,7 +93,7 @@ def checked_effort(
         return cast(EffortChoice, effort)
     if blocks not in (None, 1):
         raise InputError(
-            "blocks are found by descent; use solver='auto' or solver=liftgbp.Descent()"
+            "blocks are found by descent, not by message passing; choose the solver descent or auto"
         )
     return "quick"
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.regions import Family, LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.posterior import PreparedLifted
@@ -43,7 +43,7 @@ the layout that fits."""
 class SharedPlans:
     """Prepares one normal form of a model after another, and reuses layouts where they fit."""
 
-    def __init__(self, regions: str) -> None:
+    def __init__(self, regions: Family) -> None:
         self._regions = regions
         self._built: list[PreparedLifted] = []
         self._likely: dict[Hashable, PreparedLifted] = {}

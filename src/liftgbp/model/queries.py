@@ -16,7 +16,7 @@ from liftgbp.model.parser import COUNT, parse_query
 from liftgbp.model.scopes import constants_of, free_variables, quantified_variables, term_sorts
 from liftgbp.model.syntax import clean_source
 from liftgbp.model.writer import atom_text, formula_text
-from liftgbp.support.errors import CapacityError, ModelError, QueryError, Span
+from liftgbp.support.errors import ModelError, QueryError, Span
 
 MOST_NAMED = 5
 """At most this many objects are named in a message."""
@@ -272,15 +272,15 @@ def _span_of(query: ast.Query, constant: str) -> Span | None:
     return None
 
 
-def holding(model: Model, queries: Iterable[str], cap: int) -> Model:
+def holding(model: Model, queries: Iterable[str]) -> Model:
     """The model with a table that changes nothing for each query, so that a region holds its atoms.
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("r(thing, thing)\\n1 r(x,y)")
-    >>> print(holding(model, ["r(x,y) ^ r(y,x)"], 16).rules[-1].potentials)
+    >>> print(holding(model, ["r(x,y) ^ r(y,x)"]).rules[-1].potentials)
     (Number(value=1.0), Number(value=1.0), Number(value=1.0), Number(value=1.0))
     """
-    rules = (_holding(model, parse_query(text), cap) for text in queries)
+    rules = (_holding(model, parse_query(text)) for text in queries)
     return replace(model, rules=(*model.rules, *(rule for rule in rules if rule is not None)))
 
 
@@ -290,7 +290,7 @@ def held(model: Model) -> list[str]:
     return [" ^ ".join(map(atom_text, table.atoms)) for table in tables]
 
 
-def _holding(model: Model, asked: ast.Query, cap: int) -> ast.TableParfactor | None:
+def _holding(model: Model, asked: ast.Query) -> ast.TableParfactor | None:
     terms = checked_query(asked, model)
     rule = terms.query.rule
     atoms = tuple(dict.fromkeys(ast.rule_atoms(rule)))
@@ -308,11 +308,6 @@ def _holding(model: Model, asked: ast.Query, cap: int) -> ast.TableParfactor | N
                 f"in the model, {sort} = {{{constant}, ...}}"
             )
     entries = math.prod(len(model.predicates[atom.predicate].values) for atom in atoms)
-    if entries > cap:
-        raise CapacityError(
-            f"a region for {asked} needs a table of {entries} entries, above the cap of {cap}; "
-            "ask about fewer atoms, or raise the cap (--table-cap)"
-        )
     free = set(free_variables(replace(rule, restrictions=())))
     restrictions = tuple(
         own for own in rule.restrictions if free.issuperset(ast.variable_names(own))

@@ -79,7 +79,7 @@ class ExactInference:
 
         What is too large for it raises a `CapacityError`.
         """
-        reader, name = answers.reader, ground_atom_of(answers)
+        reader, name = answers.posterior.reader, ground_atom_of(answers)
         exact = reference.exact(ground, FEW_STATES)
 
         def joint(atoms: Sequence[ObjAtom]) -> Floats:
@@ -377,7 +377,7 @@ class _Checking:
         if _factors(answers) > FEW_FACTORS:
             return None
         if isinstance(self.model, Network):
-            ground = _written_out(self.model, self.model.observed(self.evidence))
+            ground = as_reference(self.model, self.model.observed(self.evidence))
         else:
             ground = reference.ground(self.model, answers.sizes, self.evidence)
         try:
@@ -393,7 +393,7 @@ class _Checking:
         return ground_factors(normal) <= MOST_FACTORS
 
 
-def _written_out(network: Network, observed: Mapping[int, int]) -> reference.GroundModel:
+def as_reference(network: Network, observed: Mapping[int, int]) -> reference.GroundModel:
     """A network as the reference takes it; what is observed is left to the reference."""
     own = network.ground
     ranges = own.ranges.tolist()
@@ -413,7 +413,7 @@ def _written_out(network: Network, observed: Mapping[int, int]) -> reference.Gro
 
 def _factors(answers: Answers) -> int:
     """How many ground factors the model of some answers has."""
-    reader = answers.reader
+    reader = answers.posterior.reader
     if isinstance(reader, ClassReader):
         return ground_factors(reader.normal)
     prepared = reader.prepared

@@ -28,7 +28,7 @@ from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.report import Answers
 from liftgbp.solve import Flooding
 from liftgbp.support.arrays import Floats
-from liftgbp.support.errors import InternalError, checked_number, wrong_type
+from liftgbp.support.errors import InternalError, checked_number
 from liftgbp.support.limits import Limits, limited
 from liftgbp.support.progress import Progress, silent
 
@@ -125,8 +125,6 @@ def check_messages(
     True
     """
     checked_number("iterations", iterations, least=1)
-    if not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     known = Evidence.of(model, evidence)
     answers = infer(
         model,
@@ -144,7 +142,7 @@ def check_messages(
     alignment = _Alignment(answers, ground_graph.regions)
     both = zip(
         reference.iterates(ground_graph, damping, iterations),
-        Flooding(damping=damping).iterates(answers.plan),
+        Flooding(damping=damping).iterates(answers.posterior.plan),
         strict=False,
     )
     differences: list[float] = []
@@ -167,7 +165,7 @@ def _lifted(answers: Answers) -> LiftedRegionGraph:
 
 def ground_atom_of(answers: Answers) -> Callable[[ObjAtom], GroundAtom]:
     """What names the atoms of answers as the reference does."""
-    if isinstance(answers.reader.prepared, PreparedGround):
+    if isinstance(answers.posterior.reader.prepared, PreparedGround):
         names = [predicate.name for predicate in answers.model.predicates.values()]
         return lambda atom: GroundAtom(names[atom[0]], tuple(number for _, number in atom[1]))
     return GroundObjects(_lifted(answers).normal).atom
@@ -242,8 +240,8 @@ class _Alignment:
     """For each ground region the canonical region that stands for it, and how the axes match."""
 
     def __init__(self, answers: Answers, ground_regions: tuple[reference.Region, ...]) -> None:
-        self._layout = answers.plan.layout
-        prepared = answers.reader.prepared
+        self._layout = answers.posterior.plan.layout
+        prepared = answers.posterior.reader.prepared
         self._matches = list(
             _in_quotient(prepared, ground_regions)
             if isinstance(prepared, PreparedGround)

@@ -21,6 +21,7 @@ from liftgbp.model.writer import object_text
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import QueryError, checked_path, comma_list, wrong_type
 from liftgbp.support.shown import Reported, figure_of, write_picture_of
+from liftgbp.support.texts import aligned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -313,14 +314,14 @@ class BlockStructure(Reported):
 
     def __str__(self) -> str:
         heading = ["block", "objects", "size", *(text for text, _ in self.singles)]
-        parts = [[self.summary], _aligned([heading, *self.block_rows()])]
+        parts = [[self.summary], aligned([heading, *self.block_rows()])]
         for panel in self.panels:
             top = [panel.title, *(f"{panel.column_variable} in {k}" for k in panel.columns)]
             rows = [
                 [f"{panel.row_variable} in {k}", *row]
                 for k, row in zip(panel.rows, panel.texts, strict=True)
             ]
-            parts.append(_aligned([top, *rows]))
+            parts.append(aligned([top, *rows]))
         return "\n\n".join("\n".join(lines) for lines in parts)
 
     def plot(self) -> Figure:
@@ -360,11 +361,6 @@ def size_text(size: int) -> str:
 def cell_text(p: float) -> str:
     """A probability in a table, where no more digits are needed to see the pattern."""
     return "" if math.isnan(p) else f"{p:.3f}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def class_names(normal: NormalModel) -> list[str]:

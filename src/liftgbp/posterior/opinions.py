@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from liftgbp.posterior.answer import Answer
 from liftgbp.support.errors import checked_path
 from liftgbp.support.shown import Reported, figure_of, write_picture_of
+from liftgbp.support.texts import aligned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,29 +30,6 @@ three standard errors off."""
 
 Values: TypeAlias = Mapping[tuple[str, ...], float]
 """A number for each assignment of values to the atoms of a row."""
-
-
-class AnsweredRow(Protocol):
-    """A row of answers."""
-
-    @property
-    def query(self) -> str:
-        """The text of the query."""
-
-    @property
-    def atom(self) -> str:
-        """All atoms in words."""
-
-    @property
-    def where(self) -> str:
-        """Which objects the row is about."""
-
-    @property
-    def values(self) -> Values:
-        """The probability of each assignment."""
-
-    def assignment_text(self, assignment: tuple[str, ...]) -> str:
-        """An assignment in words; values of given atoms follow a bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +204,7 @@ class Comparison(Reported):
 
     def __str__(self) -> str:
         heading = ("atom", "where", "value", "answer", "second", "error", "difference")
-        cells = [heading, *map(_cells, self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-        return "\n".join([*lines, self.sentence])
+        return "\n".join([*aligned([heading, *map(_cells, self.rows)]), self.sentence])
 
     def plot(self) -> Figure:
         """A figure of Matplotlib: each probability beside the second opinion on it."""
@@ -255,7 +231,9 @@ class Comparison(Reported):
         }
 
 
-def compared(rows: Iterable[AnsweredRow], opinion: Opinion, log_z: float | None) -> Comparison:
+def compared(
+    rows: Iterable[Answer | OpinionRow], opinion: Opinion, log_z: float | None
+) -> Comparison:
     """Rows of answers beside an opinion on them.
 
     >>> said = OpinionRow("p(x)", "p(x)", "", {("true",): 0.25}, {("true",): 0.001})
@@ -284,7 +262,7 @@ def compared(rows: Iterable[AnsweredRow], opinion: Opinion, log_z: float | None)
     )
 
 
-def _compared(row: AnsweredRow, other: OpinionRow) -> Iterator[ComparedValue]:
+def _compared(row: Answer | OpinionRow, other: OpinionRow) -> Iterator[ComparedValue]:
     for assignment, p in row.values.items():
         second = other.values.get(assignment, math.nan)
         # Under an impossible condition nothing is defined.

@@ -19,7 +19,14 @@ from liftgbp.posterior.provenance import NOTHING_SPECIAL, Provenance
 from liftgbp.posterior.readers import Prepared, Reader, Via
 from liftgbp.posterior.results import Result
 from liftgbp.solve import Kind, Point, Solution, Verdict
-from liftgbp.support.errors import InputError, InternalError, QueryError, checked_texts, wrong_type
+from liftgbp.support.errors import (
+    InputError,
+    InternalError,
+    NotHeldError,
+    QueryError,
+    checked_texts,
+    wrong_type,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +90,17 @@ class Posterior:
         return not self.provenance.sums.exact and self.verdict.kind is not Kind.EXACT
 
     def answers_to(self, query: str) -> tuple[Answer, ...]:
-        """The rows that answer a query."""
+        """The rows that answer a query, which is read once."""
+        known = self._read.get(query) if isinstance(query, str) else None
+        if known is None:
+            known = self._read[query] = self._rows_of(query)
+        return known
+
+    @cached_property
+    def _read(self) -> dict[str, tuple[Answer, ...]]:
+        return {}
+
+    def _rows_of(self, query: str) -> tuple[Answer, ...]:
         asked = parse_count(query)
         if asked is None:
             parsed = parse_query(query)
@@ -96,6 +113,14 @@ class Posterior:
                 if asked is None:
                     raise
         return tuple(count_answer(asked, row) for row in count_distributions(self.reader, asked))
+
+    def holds(self, query: str) -> bool:
+        """Whether the atoms of a query lie in a common region, so that it has an answer."""
+        try:
+            self.answers_to(query)
+        except NotHeldError:
+            return False
+        return True
 
     @cached_property
     def every_row(self) -> tuple[Answer, ...]:

@@ -22,15 +22,18 @@ from liftgbp.model.parser import parse_query
 from liftgbp.plan import Plan
 from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
 from liftgbp.posterior.lookup import alone, with_others
-from liftgbp.posterior.preview import preview
 from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.posterior.sources import Beliefs, Source
 from liftgbp.support.arrays import Floats, Ints
-from liftgbp.support.errors import QueryError, checked_number, checked_path
+from liftgbp.support.errors import QueryError, checked_number, checked_path, counted
 from liftgbp.support.files import check_apart, check_place, whole_file
 from liftgbp.support.shown import Reported, drawings
+from liftgbp.support.texts import aligned
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
+
+MOST_ROWS = 20
+"""Longer tables of what is prepared are cut off."""
 
 Via: TypeAlias = Literal["lifted", "ground"]
 
@@ -115,7 +118,36 @@ class Prepared(Reported, ABC):
         return self.graph_as_dict()["regions"]
 
     def __str__(self) -> str:
-        return preview(self.graph_as_dict(), self.via, self.plan)
+        graph: dict[str, Any] = self.graph_as_dict()
+        regions, edges, layout = graph["regions"], graph["edges"], self.plan.layout
+        sizes = ", ".join(f"{sort} = {size}" for sort, size in graph["domains"].items())
+        entries = {
+            "beliefs": layout.belief_entries,
+            "messages": layout.message_entries,
+            "sums over parents": len(layout.sources),
+        }
+        tables = (
+            (
+                ("region", "n", "c", "atoms"),
+                [(own["region"], own["n"], own["c"], " ".join(own["atoms"])) for own in regions],
+            ),
+            (
+                ("edge", "κ", "parent → child"),
+                [(own["edge"], own["kappa"], f"{own['parent']} → {own['child']}") for own in edges],
+            ),
+            (("plan", "entries"), list(entries.items())),
+        )
+        lines = [
+            f"{graph['model']} ({sizes})" if sizes else graph["model"],
+            f"{len(regions)} canonical regions for {graph['ground_regions']} ground regions, "
+            f"{counted(len(edges), 'edge')} ({graph['family']}, via {self.via})",
+        ]
+        for heading, rows in tables:
+            shown = (tuple(map(str, row)) for row in rows[:MOST_ROWS])
+            lines += ["", *aligned([heading, *shown])]
+            if len(rows) > MOST_ROWS:
+                lines.append(f"... and {len(rows) - MOST_ROWS} more")
+        return "\n".join(lines)
 
 
 class Reader(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +24,6 @@ from liftgbp.pictures.cards import (
     sizes_text,
 )
 from liftgbp.pictures.markup import Content
-from liftgbp.plan import Plan
 from liftgbp.posterior import CountSum, Posterior, posterior_of
 from liftgbp.posterior.answer import (
     Answer,
@@ -42,18 +41,18 @@ from liftgbp.posterior.count_queries import (
 from liftgbp.posterior.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.posterior.proven_bounds import Bounds
 from liftgbp.posterior.readers import Reader, Via
-from liftgbp.posterior.results import GrowthEnd, Result
+from liftgbp.posterior.results import Result
 from liftgbp.posterior.rows import Row
-from liftgbp.posterior.wording import growth_end, reason, sentence, unchecked_text
+from liftgbp.posterior.wording import growth_end, unchecked_text
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.rows_shown import Change, largest_change
+from liftgbp.report.trust import reason_of, remedies_of
 from liftgbp.solve import Finding, Kind, Point, Points, Remedy, Status, Verdict
 from liftgbp.strategy.question import Question
 from liftgbp.support.errors import (
     InputError,
     LiftgbpError,
-    NotHeldError,
     QueryError,
     checked_flag,
     checked_number,
@@ -67,14 +66,8 @@ from liftgbp.support.limits import within_limits_about
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from liftgbp.report.count_picture import Chart
     from liftgbp.report.explaining import Explanation
-
-FEW_PREDICATES = 4
-"""In models with more unary predicates, sums over counts take too long to be recommended."""
-
-MOST_NAMED = 1000
-"""In graphs with more regions none is named, since putting such a graph into words takes long."""
-
 
 Read = TypeVar("Read")
 
@@ -144,29 +137,14 @@ class Answers(Shown):
     """Whether these are the answers of a single stationary point, as `at` gives them."""
 
     @property
-    def reader(self) -> Reader:
-        """What reads probabilities off beliefs."""
-        return self.posterior.reader
-
-    @property
     def result(self) -> Result:
         """How the run ended, and log Z, without a warning about trust."""
         return self.posterior.result
 
     @property
-    def seconds(self) -> float:
-        """How long the run took."""
-        return self.posterior.seconds
-
-    @property
     def graph(self) -> RegionGraph:
         """The region graph that messages were passed on."""
         return self.posterior.graph
-
-    @property
-    def plan(self) -> Plan:
-        """The arrays that the solver ran on."""
-        return self.posterior.plan
 
     @property
     def via(self) -> Via:
@@ -184,11 +162,6 @@ class Answers(Shown):
         return self.posterior.provenance.blocks
 
     @property
-    def effort(self) -> str:
-        """The level of effort, where one was chosen: quick, normal or thorough."""
-        return self.posterior.provenance.effort
-
-    @property
     def bounds(self) -> Bounds | None:
         """What log Z lies in for certain, if that was asked for."""
         return self.posterior.provenance.bounds
@@ -197,12 +170,6 @@ class Answers(Shown):
     def growth(self) -> tuple[Answers, ...]:
         """The answers of every family that regions grew through, small regions first."""
         return tuple(map(Answers, self.posterior.provenance.growth))
-
-    @cached_property
-    def plain(self) -> Answers | None:
-        """The answers without sums, blocks or larger regions, where they were found and differ."""
-        plain = self.posterior.provenance.plain
-        return None if plain is None else Answers(plain)
 
     def _headline(self) -> str:
         trust = "trusted" if self.trusted else "not trusted"
@@ -213,23 +180,25 @@ class Answers(Shown):
         rows = self.posterior.every_row if "every_row" in self.posterior.__dict__ else None
         with self._within_limits():
             # There may be very many on the ground.
-            first = rows or [row for row, _ in islice(every_row(self.reader), MOST_ROWS + 1)]
+            first = rows or [
+                row for row, _ in islice(every_row(self.posterior.reader), MOST_ROWS + 1)
+            ]
         return card_of(self, first)
 
     @property
     def model(self) -> Model:
         """The model that was asked."""
-        return self.reader.model
+        return self.posterior.model
 
     @property
     def sizes(self) -> dict[str, int]:
         """The domain size of every sort."""
-        return self.reader.sizes
+        return self.posterior.sizes
 
     @property
     def log_z(self) -> float:
         """The log partition function by the Kikuchi free energy."""
-        return self._read(lambda: self.result.log_z)
+        return self._read(lambda reader: self.result.log_z)
 
     @property
     def status(self) -> Status:
@@ -254,20 +223,12 @@ class Answers(Shown):
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        return reason(self.flaw_text, self.remedies)
+        return reason_of(self.posterior, self.tried)
 
     @property
     def flaw(self) -> Finding | None:
         """Why the numbers cannot be used, as a value; `None` if they can."""
         return self.result.flaw
-
-    @property
-    def flaw_text(self) -> str:
-        """Why the numbers cannot be used, without what to try; empty if they can."""
-        text, region = sentence(self.flaw), None if self.flaw is None else self.flaw.region
-        if region is not None and len(self.graph.regions) <= MOST_NAMED:
-            text = f"{text}, most of all in the region {self.reader.prepared.region_text(region)}"
-        return text
 
     @property
     def growth_end(self) -> str:
@@ -277,29 +238,7 @@ class Answers(Shown):
     @property
     def remedies(self) -> tuple[Remedy, ...]:
         """What is worth trying if the numbers cannot be used; empty if they can."""
-        return () if self.trusted else tuple(filter(self._applies, self.result.remedies))
-
-    def _applies(self, remedy: Remedy) -> bool:
-        """Whether a remedy can be tried on this model, and was not in use."""
-        if remedy in self.tried:
-            return False
-        match remedy:
-            case Remedy.EFFORT:
-                return self.effort == "quick"
-            case Remedy.BLOCKS:
-                return self.effort != "quick" and not self.blocks and self.verdict.breaks
-            case Remedy.REGIONS:
-                stop = self.posterior.provenance.growth_stop
-                more = stop is not None and stop.kind is GrowthEnd.MORE_EFFORT
-                return not self.growth or (self.via == "ground" and more)
-            case Remedy.BETHE:
-                return self.via == "ground" and str(self.graph.family) != "bethe"
-            case Remedy.SUM_OVER:
-                # More effort sums over counts, too, as far as that takes little time.
-                predicates = self.model.predicates.values()
-                unary = sum(len(one.sorts) == 1 and len(one.values) == 2 for one in predicates)
-                return self.via == "lifted" and 0 < unary <= FEW_PREDICATES
-        return True
+        return remedies_of(self.posterior, self.tried)
 
     @property
     def minima(self) -> Points:
@@ -327,7 +266,7 @@ class Answers(Shown):
         friends(x,x) [x = y]  false: 0.500000  true: 0.500000
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
-        return AnswerRows(self._read(lambda: self.posterior.answers_to(text)))
+        return AnswerRows(self._read(lambda reader: self.posterior.answers_to(text)))
 
     def _within_limits(self) -> AbstractContextManager[None]:
         """Limits on reading answers, if the model is a stranger's; so may be the query."""
@@ -347,36 +286,11 @@ class Answers(Shown):
         >>> found.mean, [round(p, 6) for p in found.probabilities], round(found.at_least(1), 6)
         (1.0, [0.25, 0.5, 0.25], 0.75)
         """
-        rows = self._read(lambda: count_distributions(self.reader, self._counted(formula)))
+        rows = self._read(lambda reader: count_distributions(reader, self._counted(formula)))
         if len(rows) > 1:
             kinds = "; ".join(row.where for row in rows)
             raise QueryError(f"{formula} has several answers ({kinds}); use query()")
         return rows[0].distribution
-
-    def write_counts_picture(
-        self, path: str | os.PathLike[str], queries: str | Iterable[str]
-    ) -> None:
-        """Draw the distributions of counts to a `.png` or `.svg` file, one below the other.
-
-        Queries are as for `count`; counts of which `#{x : smokes(x)} >= 10` says that they hold are
-        darker. The line below the bars goes from the 5 to the 95 per cent quantile, and its dot is
-        the mean.
-        """
-        file = checked_path("path", path)
-        check_apart(file, self.reader.problem.files)
-        from liftgbp.report.count_picture import Chart, write_charts
-
-        texts = checked_texts("queries", queries)
-        charts = self._read(
-            lambda: [
-                Chart(f"{text}, {row.where}" if row.where else text, row.distribution, asked)
-                for text, asked in zip(texts, map(self._counted, texts), strict=True)
-                for row in count_distributions(self.reader, asked)
-            ]
-        )
-        if not charts:
-            raise QueryError("a picture shows counts, as in #{x : smokes(x)}; none is asked for")
-        write_charts(charts, file)
 
     def _counted(self, text: str) -> CountQuery:
         """What a text counts: one for a count, or a formula with one free variable."""
@@ -393,12 +307,8 @@ class Answers(Shown):
 
     def holds(self, text: str) -> bool:
         """Whether the atoms of a query lie in a common region, so that it has an answer."""
-        try:
-            with self._within_limits():
-                self.posterior.answers_to(text)
-        except NotHeldError:
-            return False
-        return True
+        with self._within_limits():
+            return self.posterior.holds(text)
 
     def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names.
@@ -410,7 +320,7 @@ class Answers(Shown):
         >>> round(liftgbp.infer(model, sizes={"person": 1000}).marginal("smokes(x)"), 6)
         0.731059
         """
-        return self._read(lambda: marginal_of(self.reader, atom, value))
+        return self._read(lambda reader: marginal_of(reader, atom, value))
 
     def probability(self, formula: str) -> float:
         """The probability that a formula holds, for different objects without names.
@@ -427,20 +337,22 @@ class Answers(Shown):
         >>> round(answers.probability("EXIST x smokes(x)"), 6)
         0.997672
         """
-        return self._read(lambda: marginal_of(self.reader, formula, parse_query(formula).all_true))
+        return self._read(
+            lambda reader: marginal_of(reader, formula, parse_query(formula).all_true)
+        )
 
     @property
     def all(self) -> AnswerRows[Answer]:
         """The answers for every predicate."""
-        return AnswerRows(self._read(self.posterior.rows_for))
+        return AnswerRows(self._read(lambda reader: self.posterior.every_row))
 
-    def _read(self, read: Callable[[], Read]) -> Read:
+    def _read(self, read: Callable[[Reader], Read]) -> Read:
         """What is read within the limits on strangers' models.
 
         Numbers that cannot be trusted warn, once, at the line that asked for them.
         """
         with self._within_limits():
-            found = read()
+            found = read(self.posterior.reader)
         if not (self.trusted or self.one_point or "_warned" in self.__dict__):
             warnings.warn(self.reason, UntrustedAnswer, stacklevel=3)
             self.__dict__["_warned"] = True
@@ -452,7 +364,7 @@ class Answers(Shown):
         verdict = self.result.verdict
         return (
             *self.model.notes,
-            *self.reader.problem.evidence.notes,
+            *self.posterior.reader.problem.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
             *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
@@ -466,8 +378,7 @@ class Answers(Shown):
         listed are false, and always left out.
         """
         file = checked_path("path", path)
-        observed = checked_flag("observed", observed)
-        self._read(lambda: write_every_atom(self.reader, file, observed=observed))
+        self._read(lambda reader: write_every_atom(reader, file, observed=observed))
 
     def to_columns(
         self, query: str | None = None, *, observed: bool = False
@@ -480,8 +391,7 @@ class Answers(Shown):
         >>> table["arguments"].tolist(), table["probability"].round(4).tolist()
         (['Anna', 'Bob'], [0.5, 0.7311])
         """
-        observed = checked_flag("observed", observed)
-        return self._read(lambda: columns_of_every_atom(self.reader, query, observed=observed))
+        return self._read(lambda reader: columns_of_every_atom(reader, query, observed=observed))
 
     def to_frame(
         self,
@@ -494,17 +404,15 @@ class Answers(Shown):
         if not isinstance(library, str) or library not in ("pandas", "polars"):
             raise wrong_type("library", "pandas or polars", library)
         frames = installed(library, "to_frame")
-        observed = checked_flag("observed", observed)
         return frames.DataFrame(
-            self._read(lambda: columns_of_every_atom(self.reader, query, observed=observed))
+            self._read(lambda reader: columns_of_every_atom(reader, query, observed=observed))
         )
 
     def to_arrow(self, query: str | None = None, *, observed: bool = False) -> Any:
         """The same table for Arrow; pyarrow must be installed."""
         arrow = installed("pyarrow", "to_arrow")
-        observed = checked_flag("observed", observed)
         return arrow.table(
-            self._read(lambda: columns_of_every_atom(self.reader, query, observed=observed))
+            self._read(lambda reader: columns_of_every_atom(reader, query, observed=observed))
         )
 
     def top(
@@ -522,14 +430,13 @@ class Answers(Shown):
         smokes(Bob)  false: 0.268941  true: 0.731059
         smokes(Anna)  false: 0.500000  true: 0.500000
         """
-        observed = checked_flag("observed", observed)
         if count is not None:
             count = checked_number("count", count, least=1)
         if not isinstance(least, Real) or isinstance(least, bool):
             raise wrong_type("least", "a probability", least)
         return AnswerRows(
             self._read(
-                lambda: most_probable(self.reader, query, count, float(least), observed=observed)
+                lambda reader: most_probable(reader, query, count, float(least), observed=observed)
             )
         )
 
@@ -574,7 +481,7 @@ class Answers(Shown):
                 found += self.posterior.answers_to(text)
             else:
                 texts += [(text, row) for row in reader.rows(text)]
-        return found + [read_row(text, row, [self.reader])[0] for text, row in texts]
+        return found + [read_row(text, row, [self.posterior.reader])[0] for text, row in texts]
 
     def explain(self, query: str, value: str = "true", *, rules: bool = True) -> Explanation:
         """Why an atom has its probability: what pulls the log-odds up, and what pulls them down.
@@ -602,7 +509,7 @@ class Answers(Shown):
         check_explained(query, value)
         rules = checked_flag("rules", rules)
         return self._read(
-            lambda: explained(self.posterior, query, value, self.question, rules=rules)
+            lambda reader: explained(self.posterior, query, value, self.question, rules=rules)
         )
 
     def plot(self, queries: str | Iterable[str] = ()) -> Figure:
@@ -625,11 +532,22 @@ class Answers(Shown):
         *,
         rows: Iterable[Answer] | None = None,
     ) -> None:
-        """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given."""
-        asked = checked_texts("queries", queries)
-        check_apart(checked_path("path", path), self.reader.problem.files)
-        shown = AnswerRows(self.rows_for(asked) if rows is None else _checked_rows(rows))
-        shown.write_picture(path, self._title)
+        """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given.
+
+        If all queries are for counts, their distributions are drawn instead, one below the other.
+        Counts of which `#{x : smokes(x)} >= 10` says that they hold are darker. The line below the
+        bars goes from the 5 to the 95 per cent quantile, and its dot is the mean.
+        """
+        texts, file = checked_texts("queries", queries), checked_path("path", path)
+        check_apart(file, self.posterior.reader.problem.files)
+        counts = [count for text in texts if (count := parse_count(text)) is not None]
+        if counts and len(counts) == len(texts):
+            from liftgbp.report.count_picture import write_charts
+
+            write_charts(self._read(lambda reader: list(_charts(reader, counts))), file)
+            return
+        shown = AnswerRows(self.rows_for(texts) if rows is None else _checked_rows(rows))
+        shown.write_picture(file, self._title)
 
     @property
     def _title(self) -> str:
@@ -638,7 +556,9 @@ class Answers(Shown):
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
-        return answers_as_dict(self, checked_texts("queries", queries))
+        texts = checked_texts("queries", queries)
+        with self._within_limits():
+            return answers_as_dict(self, texts)
 
     def rows_for(self, queries: str | Iterable[str] = ()) -> Sequence[Answer]:
         """The rows of queries, or of every predicate, without a warning about trust."""
@@ -662,10 +582,20 @@ class Answers(Shown):
 
         Beside exact answers they are found when they are read, which takes longer than these.
         """
-        if self.plain is None and self.question is not None and not self.approximate:
+        plain = self.posterior.provenance.plain
+        if plain is None and self.question is not None and not self.approximate:
             with self._within_limits():
-                return Answers(self.question.quick().answered())
-        return self.plain
+                plain = self.question.quick().answered()
+        return None if plain is None else Answers(plain)
+
+
+def _charts(reader: Reader, counts: Iterable[CountQuery]) -> Iterator[Chart]:
+    from liftgbp.report.count_picture import Chart
+
+    for count in counts:
+        for row in count_distributions(reader, count):
+            title = f"{count.text}, {row.where}" if row.where else count.text
+            yield Chart(title, row.distribution, count)
 
 
 def _checked_rows(rows: object) -> list[Answer]:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
 from liftgbp.posterior import BlockStructure, Posterior, Result
 from liftgbp.posterior.answer import Answer
-from liftgbp.posterior.wording import ADVICE, solver_text, verdict_text
+from liftgbp.posterior.wording import ADVICE, growth_end, solver_text, verdict_text
 from liftgbp.report.cards_of_answers import body_of, headline_of
 from liftgbp.report.rows_shown import largest_change, rows_table
+from liftgbp.report.trust import flaw_text, reason_of
 from liftgbp.solve import Kind, Point, Verdict
 from liftgbp.support.errors import QueryError, counted
 
@@ -84,8 +86,8 @@ def _methods(posterior: Posterior) -> str:
         return f"{number}: {used}"
     if is_exact:
         return solver_text(posterior.result.solver)
-    family = str(posterior.graph.family)
-    regions = "factor scopes" if family == "intersections" else f"regions {family}"
+    family = posterior.graph.family
+    regions = "factor scopes" if family == FACTOR_SCOPES else f"regions {family}"
     return "; ".join([*map(_with_share, made.blocks[:1]), regions])
 
 
@@ -99,42 +101,42 @@ def _with_share(blocks: BlockStructure) -> str:
 
 def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, object]:
     """Everything that a program may want to know."""
-    result = answers.result
-    rows = answers.rows_for(queries)
-    made = answers.posterior.provenance
+    posterior, result = answers.posterior, answers.result
+    graph, made = posterior.graph, posterior.provenance
+    rows = posterior.rows_for(queries)
     return {
-        "model": answers.model.name,
-        "domains": answers.sizes,
-        "trusted": answers.trusted,
+        "model": posterior.model.name,
+        "domains": posterior.sizes,
+        "trusted": posterior.trusted,
         "reason": answers.reason,
-        "flaw": answers.flaw_text,
+        "flaw": flaw_text(posterior),
         "remedies": [
             {"python": ADVICE[own].python, "options": ADVICE[own].options}
             for own in answers.remedies
         ],
-        "evidence": _evidence(answers),
+        "evidence": _evidence(posterior),
         "regions": {
-            "family": str(answers.graph.family),
-            "canonical": len(answers.graph.regions),
-            "edges": len(answers.graph.edges),
-            "ground_regions": answers.graph.ground_regions,
+            "family": str(graph.family),
+            "canonical": len(graph.regions),
+            "edges": len(graph.edges),
+            "ground_regions": graph.ground_regions,
         },
         "solver": {
             "name": solver_text(result.solver),
             "status": result.status.value,
             "iterations": result.iterations,
             "residual": finite(result.residual),
-            "seconds": answers.seconds,
+            "seconds": posterior.seconds,
         },
         "verdict": verdict_as_dict(result.verdict),
         "minima": _minima(result),
         "log_z": finite(result.log_z),
-        **({} if answers.bounds is None else {"bounds": answers.bounds.log_z_as_dict()}),
-        "blocks": [structure.as_dict() for structure in answers.blocks],
-        "effort": _effort(answers, queries),
+        **({} if made.bounds is None else {"bounds": made.bounds.log_z_as_dict()}),
+        "blocks": [structure.as_dict() for structure in made.blocks],
+        "effort": _effort(posterior, rows, queries) if made.effort else None,
         "notes": list(answers.notes),
         "answers": [row.as_dict() for row in rows],
-        **({"growth": _growth(answers, queries)} if answers.growth else {}),
+        **({"growth": _growth(posterior, queries)} if made.growth else {}),
         **({"parts": list(map(_part, made.parts))} if made.parts else {}),
         **({"sum_over": made.sums.as_dict()} if made.sums.predicates or made.sums.choice else {}),
     }
@@ -175,12 +177,12 @@ def verdict_as_dict(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _evidence(answers: Answers) -> dict[str, object] | None:
-    known, predicates = answers.reader.problem.evidence, answers.model.predicates
+def _evidence(posterior: Posterior) -> dict[str, object] | None:
+    known, predicates = posterior.reader.problem.evidence, posterior.model.predicates
     if not known:
         return None
     return {
-        "via": answers.via,
+        "via": posterior.via,
         "facts": sum(len(r.args) for name, r in known.hard.items() if predicates[name].is_stated),
         "uncertain": sum(len(relation.args) for relation in known.soft.values()),
         "counted": sum(counted.count for counted in known.known),
@@ -188,52 +190,51 @@ def _evidence(answers: Answers) -> dict[str, object] | None:
     }
 
 
-def _effort(answers: Answers, queries: Sequence[str]) -> dict[str, object] | None:
-    if not answers.effort:
-        return None
-    return {
-        "level": answers.effort,
-        "used": answers.used,
-        "quick": None if answers.plain is None else _beside(answers, answers.plain, queries),
-    }
+def _effort(
+    posterior: Posterior, rows: Sequence[Answer], queries: Sequence[str]
+) -> dict[str, object]:
+    """The level of effort; the answers of the least effort, and what changed most."""
+    made, quick = posterior.provenance, None
+    if made.plain is not None:
+        before = _rows_if_any(made.plain, queries)
+        change = largest_change(rows, before)
+        quick = {
+            **_step(made.plain, before),
+            "change": None if change is None else change.as_dict(),
+        }
+    return {"level": made.effort, "used": made_of(posterior), "quick": quick}
 
 
-def _beside(answers: Answers, quick: Answers, queries: Sequence[str]) -> dict[str, object]:
-    """The answers of the least effort, and what changed most."""
-    rows = _rows_if_any(quick, queries)
-    change = largest_change(answers.rows_for(queries), rows)
+def _step(posterior: Posterior, rows: Sequence[Answer]) -> dict[str, object]:
     return {
-        "log_z": finite(quick.result.log_z),
-        "trusted": quick.trusted,
-        "reason": quick.reason,
-        "change": None if change is None else change.as_dict(),
+        "log_z": finite(posterior.result.log_z),
+        "trusted": posterior.trusted,
+        "reason": reason_of(posterior),
         "answers": [row.as_dict() for row in rows],
     }
 
 
-def _growth(answers: Answers, queries: Sequence[str]) -> dict[str, object]:
+def _growth(posterior: Posterior, queries: Sequence[str]) -> dict[str, object]:
+    made = posterior.provenance
     return {
         "steps": [
             {
                 "family": str(step.graph.family),
-                "chosen": step.reader is answers.reader,
-                "status": step.status.value,
-                "trusted": step.trusted,
-                "reason": step.reason,
-                "log_z": finite(step.result.log_z),
+                "chosen": step.reader is posterior.reader,
+                "status": step.result.status.value,
                 "seconds": step.seconds,
-                "answers": [row.as_dict() for row in _rows_if_any(step, queries)],
+                **_step(step, _rows_if_any(step, queries)),
             }
-            for step in answers.growth
+            for step in made.growth
         ],
-        "end": answers.growth_end,
+        "end": growth_end(made.growth_stop),
     }
 
 
-def _rows_if_any(answers: Answers, queries: Sequence[str]) -> Sequence[Answer]:
+def _rows_if_any(posterior: Posterior, queries: Sequence[str]) -> Sequence[Answer]:
     """The rows that answer queries, or none where the regions are too small for them."""
     try:
-        return answers.rows_for(queries)
+        return posterior.rows_for(queries)
     except QueryError:
         return ()
 

@@ -83,8 +83,8 @@ SCHEMA: Schema = {"predicate": str, "arguments": str, "value": str, "observed": 
 WORLD_FILES = (".db", ".csv", ".json", ".parquet", ".pdf", ".png", ".svg")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleInWorld:
+@dataclass(frozen=True, slots=True, repr=False)
+class RuleInWorld(Shown):
     """A rule of the model in a world: how many of its groundings hold, and what they add.
 
     A hard rule has no weight. A table of potentials is neither satisfied nor violated.
@@ -103,6 +103,13 @@ class RuleInWorld:
     satisfied: int | None
     violated: int | None
     score: float
+
+    def _headline(self) -> str:
+        counts = "" if self.violated is None else f", {count_text(self.violated)} violated"
+        return f"{self.text}: {count_text(self.groundings)} groundings{counts}"
+
+    def _body(self) -> Iterator[Content]:
+        yield note(f"score {self.score:.10g}")
 
     def as_dict(self) -> dict[str, object]:
         """The same for JSON."""

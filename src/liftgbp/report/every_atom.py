@@ -20,7 +20,7 @@ from liftgbp.model.writer import object_text
 from liftgbp.posterior.answer import Answer
 from liftgbp.posterior.readers import Reader
 from liftgbp.support.arrays import Bools, Floats, Ints
-from liftgbp.support.errors import CapacityError, InternalError
+from liftgbp.support.errors import CapacityError, InternalError, checked_flag
 from liftgbp.support.files import (
     NUMPY_TYPES,
     Schema,
@@ -188,7 +188,7 @@ class GroundAtoms:
 
     def __init__(self, reader: Reader, with_observed: bool) -> None:
         self._reader = reader
-        self._with_observed = with_observed
+        self._with_observed = checked_flag("observed", with_observed)
         self._closed = reader.problem.evidence.closed
         self._names: dict[str, dict[int, str]] = {}
 

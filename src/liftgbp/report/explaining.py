@@ -27,7 +27,7 @@ from liftgbp.posterior import Posterior
 from liftgbp.posterior.answer import read_row
 from liftgbp.posterior.readers import ClassReader, PreparedLifted, Reader
 from liftgbp.posterior.rows import Row
-from liftgbp.report.answers_report import made_of
+from liftgbp.report.answers_report import finite, made_of
 from liftgbp.solve import Solution
 from liftgbp.strategy.question import Question
 from liftgbp.support.arrays import Floats
@@ -151,18 +151,18 @@ class Explanation(Shown):
             "query": self.query,
             "value": self.value,
             "probability": self.probability,
-            "log_odds": _finite(self.log_odds),
+            "log_odds": finite(self.log_odds),
             "region": self.region,
-            "region_log_odds": _finite(self.region_log_odds),
+            "region_log_odds": finite(self.region_log_odds),
             "pulls": [
-                {"from": own.source, "log_odds": _finite(own.log_odds), "message": own.message}
+                {"from": own.source, "log_odds": finite(own.log_odds), "message": own.message}
                 for own in self.pulls
             ],
             "without": [
                 {
                     "rule": own.rule,
-                    "probability": _finite(own.probability),
-                    "change": _finite(own.change),
+                    "probability": finite(own.probability),
+                    "change": finite(own.change),
                     "problem": own.problem,
                 }
                 for own in self.without
@@ -176,10 +176,6 @@ def log_odds(p: float) -> float:
     if math.isnan(p) or p <= 0:
         return -math.inf if p <= 0 else math.nan
     return math.log(p) - math.log1p(-p) if p < 1 else math.inf
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def explained(

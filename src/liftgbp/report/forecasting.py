@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from liftgbp.evidence import AnyEvidence, Problem
 from liftgbp.ground.grounding import RuleCount, rule_counts
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import Family, build_regions, parse_family
 from liftgbp.lift.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.lift.via import ViaChoice, choose_via, parfactors_of
 from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, code, count_text, sizes_text, table
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import compile_plan
-from liftgbp.support.errors import CapacityError, check_function, checked_number, wrong_type
+from liftgbp.support.errors import CapacityError, check_function, checked_number
 from liftgbp.support.limits import GIGABYTE, Limits, limited, physical_memory
 from liftgbp.support.progress import Progress, silent
 
@@ -262,12 +262,11 @@ def forecast(
     >>> found.unknown, found.rules[0].substitutions, found.factors
     ({'smokes': 1000}, 1000000, 2)
     """
-    if not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    family = parse_family(regions)
     table_cap = checked_number("table_cap", table_cap, least=1)
     check_function("progress", progress)
     problem = Problem.of(model, evidence, sizes)
-    objects = choose_via(via, problem, regions)
+    objects = choose_via(via, problem, family)
     classes: dict[str, int] = {}
     parfactors = 0
     rules: tuple[RuleCount, ...] = ()
@@ -280,7 +279,7 @@ def forecast(
         classes = dict(Counter(c.sort for c in objects.classes))
         parfactors = parfactors_of(objects)
         try:
-            stages = _over_classes(objects, regions, table_cap, parfactors, progress)
+            stages = _over_classes(objects, family, table_cap, parfactors, progress)
         except CapacityError as error:
             refused = error.message
     return Forecast(
@@ -307,7 +306,7 @@ def _on_ground(rules: Sequence[RuleCount]) -> tuple[StageForecast, ...]:
 
 
 def _over_classes(
-    objects: ObjectClasses, regions: str, table_cap: int, parfactors: int, progress: Progress
+    objects: ObjectClasses, regions: Family, table_cap: int, parfactors: int, progress: Progress
 ) -> tuple[StageForecast, ...]:
     """The regions over classes, which do not depend on how many objects there are."""
     if parfactors > MOST_BUILT:

@@ -70,6 +70,7 @@ class Change:
             "atom": row.atom,
             "where": row.where,
             "assignment": list(self.assignment),
+            "value": row.assignment_text(self.assignment),
             "p": self.p,
             "quick": self.quick,
         }

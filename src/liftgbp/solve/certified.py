@@ -96,17 +96,14 @@ class Stationary:
     falls_along: list[arb] | None = None
 
 
-def prove(place: Place) -> Stationary:
-    """The stationary point beside a place, proven; a degenerate one if there is no proof."""
+def prove(place: Place, radius: float) -> Stationary:
+    """The stationary point beside a place, proven; a degenerate one if there is no proof.
+
+    The first box that is tried changes the logs of free beliefs by up to `radius`.
+    """
     if not place.free_logs:
         return Stationary(place, Proof.MINIMUM)
     gradient = place.gradient()
-    first = solved(middles(place.hessian()), gradient)
-    if first is None:
-        return Stationary(place, Proof.DEGENERATE)
-    # What rounding leaves open about the gradient is part of the change.
-    sizes = [abs(own / root).upper() for own, root in zip(first, place.roots, strict=True)]
-    radius = 4 * max(sizes)
     for _ in range(MOST_BOXES):
         around = place.at([own + arb(0, radius) for own in place.free_logs])
         if not around.is_inside:
@@ -369,7 +366,7 @@ class _Search:
         for _ in range(MOST_FACES):
             if place is None or not place.is_inside:
                 return None
-            end, outcome = newton(place, self.settled)
+            end, outcome, size = newton(place, self.settled)
             if outcome is Outcome.LOST:
                 return None
             if outcome is Outcome.FLAT:
@@ -377,7 +374,7 @@ class _Search:
             whole = end.face is self._faces.whole
             inwards = None if whole else _Inwards(self._plan, end, self._faces)
             if inwards is None or not inwards.enters:
-                return self._point(prove(end), inwards)
+                return self._point(prove(end, 4 * size), inwards)
             place = self._entered(end, inwards)
         return None
 

@@ -239,8 +239,8 @@ class _Run:
         count, every = len(starts), np.arange(len(starts))
         faces = faces_of(energy.plans[0].layout)
         self._points = PointBatch(energy, faces, starts, tolerances)
-        self._points.take_steps(every)
         self.value, self._entropy = self._points.values(every)
+        self._points.take_steps(every)
         self.settled = np.zeros(count, dtype=bool)
         self.trace: list[Floats] = [self.value]
         self.iterations = np.zeros(count, dtype=np.int64)
@@ -271,6 +271,8 @@ class _Run:
         # Along a flat direction rounding moves a point further than that.
         hidden = (residual <= own.far) & (-self._points.step.slope <= own.last_places)
         at_rest = ((residual <= own.acceptable) | hidden) & (self._idle >= own.most_idle)
+        # Newton's method squares small residuals: one that does not fall is rounding.
+        at_rest |= self._points.step.convex & (residual <= own.acceptable) & (self._idle > 0)
         self.settled = (residual <= tol) | at_rest
 
     def _advance(self, moving: Ints) -> None:

@@ -280,6 +280,11 @@ class Energy:
         theta = np.array([plan.theta for plan in place])
         entropies = np.array([largest_entropy(plan) / scale_of(plan) for plan in place])
         self.largest_entropy = entropies[rows]
-        outer, inner = consistent.outer, consistent.inner
-        self.outer_weight, self.inner_weight = weight[:, outer][rows], weight[:, inner][rows]
-        self.outer_theta, self.inner_theta = theta[:, outer][rows], theta[:, inner][rows]
+        entries = np.concatenate([consistent.outer, consistent.inner])
+        self._weight, self._theta = weight[:, entries], theta[:, entries]
+        self._rows = rows
+
+    def numbers(self, rows: Ints, order: Ints) -> tuple[Floats, Floats]:
+        """Weights and log potentials of rows, of outer beliefs and inner ones in some order."""
+        which = self._rows[rows][:, None]
+        return self._weight[which, order], self._theta[which, order]

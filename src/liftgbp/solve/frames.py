@@ -21,10 +21,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from flint import arb, arb_mat, ctx
+from numpy.typing import NDArray
 
 from liftgbp.plan import Layout, Structure
 from liftgbp.solve.energy import Polytope, polytope
-from liftgbp.support.arrays import Bools, Floats, Ints, expand
+from liftgbp.support.arrays import Floats, Ints, expand
 
 SLACK_BITS = 12
 """Beliefs are ordered by their size in steps of this many bits, and a frame serves while no free
@@ -99,6 +100,18 @@ class Frame:
         return Terms((self._table / self.divisor).astype(float))
 
     @cached_property
+    def order(self) -> Ints:
+        """The numbers of the beliefs of the face, free ones first."""
+        beliefs = len(self.bound) + len(self.free)
+        inner = np.arange(beliefs, len(self.free) + len(self.rows))
+        return np.concatenate([self.free, self.bound, inner])
+
+    @cached_property
+    def place(self) -> Ints:
+        """Where outer beliefs are in that order."""
+        return np.concatenate([self.free, self.bound]).argsort()
+
+    @cached_property
     def bound_terms(self) -> Terms:
         """The same for outer beliefs alone."""
         return Terms((self._table[: len(self.bound)] / self.divisor).astype(float))
@@ -129,14 +142,17 @@ class Frame:
         which, by = np.nonzero(self.rows[: len(self.bound)])
         return self.bound[which], self.free[by]
 
-    def suits(self, sizes: Floats, steps: int = 2) -> Bools:
-        """Whether nothing cancels where outer beliefs have these sizes (..., D), in bits.
+    def excess(self, sizes: Floats) -> Floats:
+        """How many bits cancel at most where outer beliefs have these sizes (..., D), in bits.
 
-        Free beliefs may exceed what follows from them by some steps of `SLACK_BITS`.
+        It is by how much a free belief exceeds one that follows from it.
         """
         which, by = self._dependences
-        large = sizes[..., by] > sizes[..., which] + steps * SLACK_BITS
-        return np.asarray(~large.any(axis=-1))
+        return np.asarray((sizes[..., by] - sizes[..., which]).max(axis=-1, initial=-math.inf))
+
+    def suits(self, sizes: Floats) -> bool:
+        """Whether few enough bits cancel at a point, whose outer beliefs have these sizes (D)."""
+        return bool(self.excess(sizes) <= 2 * SLACK_BITS)
 
     def beliefs(self, free: Sequence[arb]) -> list[arb]:
         """All beliefs from the free ones."""
@@ -172,6 +188,7 @@ class Terms:
     row, column   for each term, its sum and its free belief; constants have one of their own, F
     factor        (n) what the free belief is multiplied by
     starts        (q) the first term of each sum
+    are_zero      (q) the sums without terms; one that is zero stands for them
     """
 
     def __init__(self, table: Floats) -> None:
@@ -181,12 +198,18 @@ class Terms:
         self.row, self.column = np.nonzero(is_term)
         self.factor = table[self.row, self.column]
         self.starts = np.searchsorted(self.row, np.arange(self.sums))
+        self.are_zero = self.factor[self.starts] == 0
+        self._pairs_of_rows: dict[int, _PairSums] = {}
+
+    def of_terms(self, free: NDArray[Any], constant: float) -> NDArray[Any]:
+        """What belongs to the free belief (S, F) of each term (S, n), or to constants."""
+        padded = np.empty((len(free), self.width + 1), dtype=free.dtype)
+        padded[:, :-1], padded[:, -1] = free, constant
+        return padded[:, self.column]
 
     def totals(self, weights: Floats, free: Floats) -> Floats:
         """The sums (S, q) of free numbers (S, F) times weights of terms (S, n)."""
-        padded = np.zeros((len(free), self.width + 1))
-        padded[:, :-1] = free
-        return np.add.reduceat(weights * padded[:, self.column], self.starts, axis=1)
+        return np.add.reduceat(weights * self.of_terms(free, 0.0), self.starts, axis=1)
 
     def along(self, values: Floats) -> Floats:
         """What numbers of sums (S, q) make of free beliefs (S, F), each times its factor."""
@@ -203,28 +226,20 @@ class Terms:
         found[self.row, self.column] = values
         return found[:, :-1]
 
-    def products(self, one: Floats, other: Floats, first: int) -> tuple[Floats, Floats]:
-        """Sums over pairs of terms of a sum, by their free beliefs (S, F, F).
-
-        For the first sums, and for all others.
-        """
-        left, right = self._pairs_of_rows
-        place = self.column[left] * self.width + self.column[right]
-        values = one[:, left] * other[:, right]
-        cut = int(np.searchsorted(self.row[left], first))
-        return (
-            _added(place[:cut], values[:, :cut], self.width),
-            _added(place[cut:], values[:, cut:], self.width),
-        )
+    def products(self, one: Floats, other: Floats, sums: int) -> Floats:
+        """Sums (S, F, F) over pairs of terms of one of the first sums, by their free beliefs."""
+        if sums not in self._pairs_of_rows:
+            varies = np.flatnonzero((self.column < self.width) & (self.row < sums))
+            left, right = _pairs(varies, self.row[varies])
+            self._pairs_of_rows[sums] = _PairSums(left, right, self.column, self.width)
+        return self._pairs_of_rows[sums].of(one, other)
 
     def products_of_sums(self, values: Floats) -> Floats:
         """Sums over pairs of terms of a free belief, by their sums (S, q, q).
 
         The second counts as often as its factor says.
         """
-        left, right = self._pairs_of_columns
-        place = self.row[left] * self.sums + self.row[right]
-        return _added(place, values[:, left] * self.factor[right], self.sums)
+        return self._pairs_of_columns.of(values, self.factor[None])
 
     @cached_property
     def _by_column(self) -> tuple[Ints, Ints, Ints]:
@@ -235,14 +250,28 @@ class Terms:
         return order, starts, places
 
     @cached_property
-    def _pairs_of_rows(self) -> tuple[Ints, Ints]:
-        varies = np.flatnonzero(self.column < self.width)
-        return _pairs(varies, self.row[varies])
-
-    @cached_property
-    def _pairs_of_columns(self) -> tuple[Ints, Ints]:
+    def _pairs_of_columns(self) -> _PairSums:
         order, _, _ = self._by_column
-        return _pairs(order, self.column[order])
+        left, right = _pairs(order, self.column[order])
+        return _PairSums(left, right, self.row, self.sums)
+
+
+class _PairSums:
+    """Matrices of sums over pairs of terms, in the line of one and the column of the other."""
+
+    def __init__(self, left: Ints, right: Ints, line: Ints, width: int) -> None:
+        place = line[left] * width + line[right]
+        order = np.argsort(place, kind="stable")
+        self._left, self._right, self._width = left[order], right[order], width
+        self._places, self._starts = np.unique(place[order], return_index=True)
+
+    def of(self, one: Floats, other: Floats) -> Floats:
+        """The sums (S, width, width) of products of numbers (S, n) of both terms."""
+        found = np.zeros((len(one), self._width**2))
+        if len(self._starts):
+            values = one[:, self._left] * other[:, self._right]
+            found[:, self._places] = np.add.reduceat(values, self._starts, axis=1)
+        return found.reshape(len(one), self._width, self._width)
 
 
 def _pairs(members: Ints, group: Ints) -> tuple[Ints, Ints]:
@@ -252,12 +281,6 @@ def _pairs(members: Ints, group: Ints) -> tuple[Ints, Ints]:
     of_each = np.repeat(sizes, sizes)
     left = np.repeat(np.arange(len(members)), of_each)
     return members[left], members[expand(np.repeat(starts, sizes), of_each)]
-
-
-def _added(place: Ints, values: Floats, width: int) -> Floats:
-    """Values (S, n) added up in their places of matrices (S, width, width), one after the other."""
-    found = [np.bincount(place, own, width * width) for own in values]
-    return np.array(found, dtype=float).reshape(len(values), width, width)
 
 
 def exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, int]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -88,6 +89,22 @@ def best_products(
         bounds += of_part[0]
         log_beliefs += of_part[1]
     return bounds, log_beliefs
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Product:
+    """Independent atoms: what log Z is at least, as they reach it, and the logs of beliefs."""
+
+    log_z: float
+    log_beliefs: Floats
+
+
+def distinct_products(plan: Plan, tolerances: Tolerances) -> list[Product]:
+    """All products that were found and that differ, the best first."""
+    layout = plan.layout
+    if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
+        return []
+    return _MeanField([plan], tolerances).distinct()
 
 
 _values: WeakKeyDictionary[Structure, AtomValues] = WeakKeyDictionary()
@@ -224,6 +241,27 @@ class _MeanField:
 
     def best(self) -> tuple[list[float], list[Floats]]:
         """The bound of each plan, and the log beliefs of its best products, one row each."""
+        bounds, logs, values = self._climb()
+        found = [self._distinct(logs[:, k], own) for k, own in enumerate(values)]
+        mixed = [self._mixed(logs[:, k, own], values[k, own], k) for k, own in enumerate(found)]
+        return np.maximum(bounds, mixed).tolist(), [
+            self._beliefs(logs[:, k, own[: self._tolerances.products_followed]])
+            for k, own in enumerate(found)
+        ]
+
+    def distinct(self) -> list[Product]:
+        """The products of the first plan that differ, the best first."""
+        _, logs, (values,) = self._climb()
+        found = self._distinct(logs[:, 0], values)
+        with np.errstate(over="ignore"):
+            beliefs = self._values.log_beliefs(
+                self._layout, self._certain(logs[:, 0, found]).T, self._tolerances
+            )
+        beliefs[beliefs < IMPOSSIBLE / 2] = -math.inf
+        return [Product(float(values[k]), own) for k, own in zip(found, beliefs, strict=True)]
+
+    def _climb(self) -> tuple[Floats, Floats, Floats]:
+        """What the products of each plan reach at most, and the last ones with what they reach."""
         plans = len(self._offsets)
         logs = np.repeat(self._starts[:, None, :], plans, axis=1)
         values = self._bounds(logs)
@@ -247,13 +285,7 @@ class _MeanField:
             before = self._bounds(np.concatenate(rounds[:-1], axis=2))
             bounds = np.maximum(bounds, before.max(axis=1))
         values = self._bounds(logs)
-        bounds = np.maximum(bounds, values.max(axis=1))
-        found = [self._distinct(logs[:, k], values[k]) for k in range(plans)]
-        mixed = [self._mixed(logs[:, k, own], values[k, own], k) for k, own in enumerate(found)]
-        return np.maximum(bounds, mixed).tolist(), [
-            self._beliefs(logs[:, k, own[: self._tolerances.products_followed]])
-            for k, own in enumerate(found)
-        ]
+        return np.maximum(bounds, values.max(axis=1)), logs, values
 
     def _in_turn(self, logs: Floats, turns: Sequence[Ints]) -> Floats:
         """Products after rounds in which the values of one turn after the other change."""
@@ -320,11 +352,17 @@ class _MeanField:
         """What log Z is at least by each product; minus infinity if a state is ruled out."""
         if not self._dead.any():
             return self._values_of(logs)
-        certain = np.where(logs < self._tolerances.vanished, IMPOSSIBLE, logs)
-        first, kind = self._values.first, self._values.kind
-        certain = certain - np.log(np.add.reduceat(np.exp(certain), first))[kind]
+        certain = self._certain(logs)
         possible = self._is_possible(certain > IMPOSSIBLE / 2)
         return np.where(possible, self._values_of(certain), -math.inf)
+
+    def _certain(self, logs: Floats) -> Floats:
+        """Products in which probabilities that are hardly any are zero, if formulas are hard."""
+        if not self._dead.any():
+            return logs
+        certain = np.where(logs < self._tolerances.vanished, IMPOSSIBLE, logs)
+        first, kind = self._values.first, self._values.kind
+        return np.asarray(certain - np.log(np.add.reduceat(np.exp(certain), first))[kind])
 
     def _is_possible(self, kept: Bools) -> Bools:
         """Whether no state of a product is ruled out, by the values that it keeps."""

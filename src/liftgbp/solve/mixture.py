@@ -19,10 +19,12 @@ from liftgbp.solve.certified import (
     followed,
     is_affordable,
 )
+from liftgbp.solve.counted_twice import without_parts
 from liftgbp.solve.energy import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
+from liftgbp.solve.missing import missing_worlds
 from liftgbp.solve.search import PointBatch
 from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
@@ -119,8 +121,21 @@ def solutions_of(
         points = [own.point for own in further.completed(judged)]
         if images:
             points = completed(plan, points, tolerances)
-        solutions.append(_solution(ends[k], *_weighted(plan, points, tolerances)))
+        points = without_parts(plan, points, tolerances)
+        points, doubt = _weighted(plan, points, tolerances)
+        if images and doubt is not None and doubt.kind is Flaw.TOO_LIGHT:
+            points, doubt = _with_missing(plan, points, doubt, lower_bounds[k], tolerances)
+        solutions.append(_solution(ends[k], points, doubt))
     return solutions
+
+
+def _with_missing(
+    plan: Plan, points: list[Point], doubt: Finding, bound: float, tolerances: Tolerances
+) -> tuple[list[Point], Finding | None]:
+    """Points that fall short of a bound, with the worlds that they lack, if all is well then."""
+    missing = missing_worlds(plan, points, bound, tolerances)
+    further, other = _weighted(plan, points + missing, tolerances)
+    return (points, doubt) if other is not None else (further, None)
 
 
 def _solution(ends: list[End], points: list[Point], doubt: Finding | None) -> Solution:
@@ -378,7 +393,7 @@ class _Further:
 
 def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Tolerances) -> Solution:
     """The end of a run with several points and their images instead of the one that it reached."""
-    points = completed(plan, points, tolerances)
+    points = without_parts(plan, completed(plan, points, tolerances), tolerances)
     points, doubt = _weighted(plan, points, tolerances)
     good = [point for point in points if point.weight > 0]
     shown = good or points[:1]

@@ -7,6 +7,7 @@ exp(-1e9) is an ordinary number. A `Place` is known by the logs of the free beli
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -199,10 +200,10 @@ def largest_of(change: Sequence[arb]) -> float:
 
 def _change(place: Place, hessian: list[list[arb]]) -> list[arb] | None:
     """The Newton step by logs, for some second derivatives."""
-    found = solved(middles(hessian), [-own.mid() for own in place.gradient()])
+    found = solved(middles(hessian), [-own for own in place.gradient()])
     if found is None:
         return None
-    return [(own / root).mid() for own, root in zip(found, place.roots, strict=True)]
+    return [own / root for own, root in zip(found, place.roots, strict=True)]
 
 
 class Outcome(Enum):
@@ -213,22 +214,27 @@ class Outcome(Enum):
     LOST = "lost"
 
 
-def newton(place: Place, tolerance: float) -> tuple[Place, Outcome]:
-    """The stationary point that Newton's method leads to, or where it ended without one."""
+def newton(place: Place, tolerance: float) -> tuple[Place, Outcome, float]:
+    """The stationary point that Newton's method leads to, or where it ended without one.
+
+    And the size of the last step.
+    """
+    size = math.inf
     for _ in range(NEWTON_ROUNDS):
         place = place.suited()
         change = _change(place, place.hessian())
         if change is None:
-            return place, Outcome.FLAT
-        if largest_of(change) < tolerance:
-            return place.moved(change), Outcome.SETTLED
+            return place, Outcome.FLAT, size
+        size = largest_of(change)
+        if size < tolerance:
+            return place.moved(change), Outcome.SETTLED, size
         part = arb(1)
         while not (there := place.moved(change, part)).is_inside:
             part = part / 2
             if part < 2.0**-60:
-                return place, Outcome.LOST
+                return place, Outcome.LOST, size
         place = there
-    return place, Outcome.LOST
+    return place, Outcome.LOST, size
 
 
 def descend(place: Place, tolerance: float) -> Place:

@@ -19,6 +19,9 @@ BLOCK = 192
 """Systems of up to this many equations have the same solution everywhere. Three blocks of the
 transitive relation have 99; far beyond, OpenBLAS is many times as fast."""
 
+FEW = 24
+"""Up to this many equations are eliminated above the diagonal, too, in fewer steps of Python."""
+
 LEAST_PIVOT = 2.0**-50
 """A smaller pivot of a matrix with ones in its diagonal cannot be told from zero."""
 
@@ -103,15 +106,15 @@ def solved(matrices: Floats, right: Floats) -> tuple[Floats, Bools]:
             # The right side belongs to the last block.
             end = last if last < count else count + 1
             for k in range(first, last):
-                row = left[:, k, k + 1 : end]
-                row /= left[:, k, k, None]
-                if k + 1 < count:
-                    left[:, k + 1 :, k + 1 : end] -= left[:, k + 1 :, k, None] * row[:, None, :]
+                row = left[:, k, k + 1 : end] / left[:, k, k, None]
+                other = left[:, 0 if count <= FEW else k + 1 :]
+                other[:, :, k + 1 : end] -= other[:, :, k, None] * row[:, None, :]
+                left[:, k, k + 1 : end] = row
             if last < count:
                 _finish_block(left, first, last)
         found = left[:, :, count]
-        for k in range(count - 2, -1, -1):
-            found[:, k] -= (left[:, k, k + 1 : count] * found[:, k + 1 :]).sum(axis=1)
+        for k in range(count - 1 if count > FEW else 0, 0, -1):
+            found[:, :k] -= left[:, :k, k] * found[:, k, None]
         positive = (np.diagonal(left, axis1=1, axis2=2) > LEAST_PIVOT).all(axis=1)
     known = np.isfinite(found).all(axis=1)
     return np.where(known[:, None], found, 0.0), np.asarray(positive & known)

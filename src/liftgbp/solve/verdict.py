@@ -40,6 +40,7 @@ class Kind(HasCard, Enum):
     SADDLE = "saddle"
     BOUNDARY = "minimum on the boundary"
     VALLEY = "any point of a flat valley"
+    PRODUCT = "independent atoms"
     EXACT = "exact"
     UNCHECKED = "not checked"
     UNKNOWN = "unknown"
@@ -53,8 +54,9 @@ class Verdict(Reported):
     curvature      the smallest eigenvalue of the Hessian of F in the metric of the outer regions'
                    entropy; positive at a minimum, `None` where it was not computed
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
-                   flat valley (others are as good), exact (no approximation at all), not checked
-                   (the Hessian is too large, and other minima are not ruled out), or unknown
+                   flat valley (others are as good), independent atoms (no stationary point, but
+                   worlds that all minima lack), exact (no approximation at all), not checked (the
+                   Hessian is too large, and other minima are not ruled out), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
     count_margin   how far exchangeable atoms are from excluding each other more than their number
@@ -182,7 +184,12 @@ class Verdict(Reported):
         return replace(self, contradicted=opinion)
 
     def broken_by(self, curvature: float, tolerances: Tolerances) -> Verdict:
-        """The verdict once the curvature is known where halves of classes may differ."""
+        """The verdict once the curvature is known where halves of classes may differ.
+
+        Independent atoms are no stationary point, and have none.
+        """
+        if self.kind is Kind.PRODUCT:
+            return self
         if curvature < -tolerances.zero_curvature:
             return replace(self, broken_curvature=curvature, kind=Kind.SADDLE, bits=None)
         return replace(self, broken_curvature=curvature)

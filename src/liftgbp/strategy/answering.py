@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from liftgbp.evidence import Problem
+from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family
 from liftgbp.lift.shatter import ObjectClasses
 from liftgbp.lift.via import ViaChoice, choose_via, few_groundings
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, Effort
+from liftgbp.methods.effort import EFFORTS, Effort
 from liftgbp.model.queries import held
 from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.posterior import Posterior
-from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
@@ -45,12 +45,13 @@ def answers_about(
     """The answers about a model under evidence."""
     if (request.needs_classes or bounds) and via == "ground":
         raise InputError(
-            "sums over counts, blocks and bounds are about classes of objects; use via='lifted'"
+            "sums over counts, blocks and bounds are about classes of objects; use via lifted "
+            "or auto"
         )
     regions = request.regions or FACTOR_SCOPES
-    if request.needs_classes or (regions == AUTO and via == "auto"):
+    if request.needs_classes or (regions == GROWING and via == "auto"):
         via = "lifted"
-    elif regions.startswith("loops") and via == "auto":
+    elif regions.name == "loops" and via == "auto":
         via = "ground"
     objects = choose_via(via, problem, regions)
     if objects is not None:
@@ -66,7 +67,7 @@ def answers_about(
 
 
 def answers_about_network(
-    prepare: Callable[[str], PreparedGround], effort: Effort, request: Request, run: Run
+    prepare: Callable[[Family], PreparedGround], effort: Effort, request: Request, run: Run
 ) -> Posterior:
     """The answers about a ground network, prepared for a family of regions."""
     from liftgbp.strategy.ground_case import GroundCase

@@ -8,7 +8,8 @@ from dataclasses import replace
 from liftgbp.evidence import Problem
 from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork, ground_network
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, Effort
+from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, GROWING, Family
+from liftgbp.methods.effort import EFFORTS, LOOPS, Effort
 from liftgbp.methods.sampling.sampled_judge import SampledJudge
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
@@ -16,7 +17,7 @@ from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.solve import work_of
 from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
-from liftgbp.strategy.growth import AUTO, EffortError, grow
+from liftgbp.strategy.growth import EffortError, grow
 from liftgbp.strategy.parts import may_miss_minima
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
@@ -24,7 +25,7 @@ from liftgbp.strategy.strategy import Judge
 from liftgbp.support.errors import InternalError
 from liftgbp.support.progress import Progress
 
-GROWING = ("bethe", FACTOR_SCOPES, "loops:3", "loops:4")
+GROWING_LOOPS = (BETHE, FACTOR_SCOPES, *LOOPS[:2])
 """The families that `regions="auto"` tries on the ground."""
 
 MOST_ITERATIONS = 20
@@ -43,14 +44,14 @@ class GroundCase:
 
     def __init__(
         self,
-        prepare: Callable[[str], PreparedGround],
-        regions: str | None,
+        prepare: Callable[[Family], PreparedGround],
+        regions: Family | None,
         run: Run,
         most_work: float = MOST_WORK,
         fewest_iterations: int = FEWEST_ITERATIONS,
         problem: Problem | None = None,
     ) -> None:
-        first = FACTOR_SCOPES if regions in (None, AUTO) else regions
+        first = FACTOR_SCOPES if regions in (None, GROWING) else regions
         self._first = prepare(first)
         self._run, self._problem = run, problem
         self._most_work, self._fewest = most_work, fewest_iterations
@@ -65,31 +66,31 @@ class GroundCase:
 
         return exact_on_ground(self._first, ExactLimits.of(states), self._run.progress)
 
-    def over(self, regions: str, effort: Effort) -> Posterior:
+    def over(self, regions: Family, effort: Effort) -> Posterior:
         """The answers over the regions that the network was prepared for, or growing ones."""
         run = self._run
-        if regions != AUTO:
+        if regions != GROWING:
             if effort.name != "thorough":
                 # Descent ends in time, whatever its starts do.
                 affordable = run.iterations(self._first, self._most_work)
                 run = run.within(max(self._fewest, affordable))
             return _solved(self._first, run)
 
-        def answers(family: str) -> Posterior:
-            if family.startswith("loops"):
+        def answers(family: Family) -> Posterior:
+            if family.name == "loops":
                 return self.over_larger(family, EFFORTS["thorough"])
             return _solved(self._over(family), run)
 
-        grown = grow(answers, GROWING, regions=self.regions_of)
+        grown = grow(answers, GROWING_LOOPS, regions=self.regions_of)
         if grown.provenance.growth_stop == GrowthStop(GrowthEnd.MORE_EFFORT):
             return grown.made_of(growth_stop=GrowthStop(GrowthEnd.LONGER_LOOPS))
         return grown
 
-    def larger_families(self, effort: Effort) -> Sequence[str]:
+    def larger_families(self, effort: Effort) -> Sequence[Family]:
         """Loops."""
         return effort.loops
 
-    def over_larger(self, family: str, effort: Effort) -> Posterior:
+    def over_larger(self, family: Family, effort: Effort) -> Posterior:
         """The answers over loops, unless they cost more than the effort allows.
 
         Loops are looked for only where regions without them leave work for larger ones: in a large
@@ -110,10 +111,10 @@ class GroundCase:
             return ()
         return [SampledJudge(effort.name, self._problem, self._run.progress)]
 
-    def _over(self, family: str) -> PreparedGround:
+    def _over(self, family: Family) -> PreparedGround:
         """The same network over another family of regions."""
         first = self._first
-        if family == str(first.graph.family):
+        if family == first.graph.family:
             return first
         graph = quotient(first.graph.network, family, self._run.progress)
         return replace(first, graph=graph, plan=compile_plan(graph))
@@ -133,13 +134,13 @@ def _solved(prepared: PreparedGround, run: Run) -> Posterior:
         return answers
 
     def solved(part: GroundNetwork) -> Posterior:
-        graph = quotient(part, str(prepared.graph.family), run.progress)
+        graph = quotient(part, prepared.graph.family, run.progress)
         return run.solved(replace(prepared, graph=graph, plan=compile_plan(graph)))
 
     return multiplied_on_ground(prepared, part_of, [solved(part) for part in parts])
 
 
-def prepare_ground(problem: Problem, regions: str, run: Run) -> PreparedGround:
+def prepare_ground(problem: Problem, regions: Family, run: Run) -> PreparedGround:
     """The model written out under its evidence, and compressed."""
     network = ground_network(problem, table_cap=run.table_cap, chained=True, progress=run.progress)
     if network.atoms is None:
@@ -148,7 +149,7 @@ def prepare_ground(problem: Problem, regions: str, run: Run) -> PreparedGround:
     return PreparedGround(graph, compile_plan(graph), problem, network.atoms)
 
 
-def quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:
+def quotient(network: GroundNetwork, regions: Family, progress: Progress) -> QuotientGraph:
     """The region graph of a network, with regions that behave alike merged."""
     ground_regions = ground_region_graph(network, regions, progress=progress)
     graph = compress(ground_regions, network, progress=progress)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
 
+from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, Family, over_objects
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.posterior.wording import GROWTH_ENDS
 from liftgbp.support.errors import CapacityError, SizeError
-
-AUTO = "auto"
-"""The name of the choice of regions that grows them."""
 
 
 class EffortError(CapacityError):
@@ -22,8 +19,8 @@ class EffortError(CapacityError):
 
 
 def grow(
-    run: Callable[[str], Posterior],
-    families: Iterable[str] | None = None,
+    run: Callable[[Family], Posterior],
+    families: Iterable[Family] | None = None,
     judge: Callable[[Posterior], Posterior] = lambda answers: answers,
     regions: Callable[[Posterior], object] | None = None,
 ) -> Posterior:
@@ -54,8 +51,8 @@ def grow(
             break
         if not chain or regions(answers) != regions(chain[-1]):
             chain.append(answers)
-            if family.startswith("objects") and not answers.trusted:
-                stop = GrowthStop(GrowthEnd.NOT_TRUSTED, family)
+            if family.name == "objects" and not answers.trusted:
+                stop = GrowthStop(GrowthEnd.NOT_TRUSTED, str(family))
                 break
             if not answers.approximate:
                 stop = GrowthStop(GrowthEnd.NOT_APPROXIMATE)
@@ -77,15 +74,12 @@ def grow(
     return best.made_of(growth=tuple(chain), growth_stop=stop)
 
 
-def _families(chain: list[Posterior]) -> Iterator[str]:
-    yield "bethe"
-    yield "intersections"
+def _families(chain: list[Posterior]) -> Iterator[Family]:
+    yield BETHE
+    yield FACTOR_SCOPES
     # By now the chain holds answers, and these know how many objects there are.
     largest = max(chain[0].sizes.values(), default=0)
-    for objects in count(2):
-        yield f"objects:{objects}"
-        if objects >= largest:
-            return
+    yield from over_objects(max(largest, 2))
 
 
 def clusters_of(answers: Posterior) -> list[object]:
@@ -93,11 +87,11 @@ def clusters_of(answers: Posterior) -> list[object]:
     return [region.cluster for region in answers.graph.regions]
 
 
-def _is_saturated(answers: Posterior, family: str, chain: list[Posterior]) -> bool:
+def _is_saturated(answers: Posterior, family: Family, chain: list[Posterior]) -> bool:
     """Whether a family is past the widest factor, and still adds nothing."""
-    if not family.startswith("objects") or clusters_of(answers) != clusters_of(chain[-1]):
+    if family.name != "objects" or clusters_of(answers) != clusters_of(chain[-1]):
         return False
     clusters = [region.cluster for region in answers.graph.regions]
     objects = [{obj for _, args in cluster for obj in args} for cluster in clusters]
     widest = max(map(len, objects), default=0)
-    return int(family.partition(":")[2]) > widest
+    return family.size > widest

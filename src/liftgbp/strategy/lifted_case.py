@@ -12,15 +12,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family, build_regions
 from liftgbp.lift.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, Effort
+from liftgbp.methods.effort import EFFORTS, Effort
 from liftgbp.model.rewriting import outlined
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior, PreparedLifted
-from liftgbp.strategy.growth import AUTO, EffortError, clusters_of, grow
+from liftgbp.strategy.growth import EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
-from liftgbp.strategy.request import Request
+from liftgbp.strategy.request import AUTO, Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
 from liftgbp.strategy.strategy import Judge
 from liftgbp.support.errors import CapacityError, InputError
@@ -93,13 +93,13 @@ class LiftedCase:
 
         return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
 
-    def over(self, regions: str, effort: Effort) -> Posterior:
+    def over(self, regions: Family, effort: Effort) -> Posterior:
         """The answers with one block per class, over a family of regions or growing ones."""
-        if regions != AUTO:
+        if regions != GROWING:
             return self._over(regions, None)
         return grow(self._while_affordable(self._over))
 
-    def _over(self, regions: str, effort: Effort | None) -> Posterior:
+    def _over(self, regions: Family, effort: Effort | None) -> Posterior:
         """The same within an effort, if there is one; regions that are too large raise."""
         prepared = self._prepared(regions, None if effort is None else effort.table)
         run = self._run
@@ -113,7 +113,7 @@ class LiftedCase:
             return self.joined([part._over(regions, effort) for part in self.parts])
         return answers
 
-    def _prepared(self, regions: str, table_cap: int | None) -> PreparedLifted:
+    def _prepared(self, regions: Family, table_cap: int | None) -> PreparedLifted:
         normal = self._normal
         if table_cap is not None and table_cap < normal.table_cap:
             normal = replace(normal, table_cap=table_cap)
@@ -121,12 +121,12 @@ class LiftedCase:
             return self._factor_scopes
         return prepare_lifted(normal, regions, self._run.progress)
 
-    def larger_families(self, effort: Effort) -> Sequence[str]:
+    def larger_families(self, effort: Effort) -> Sequence[Family]:
         """The families beyond factor scopes; none where each object is alone in its class."""
         several = any(own.size > 1 and own.constant is None for own in self.classes)
         return effort.families if several else ()
 
-    def over_larger(self, family: str, effort: Effort) -> Posterior:
+    def over_larger(self, family: Family, effort: Effort) -> Posterior:
         """The answers over a larger family, unless they cost more than the effort allows."""
         return self._over(family, effort)
 
@@ -135,14 +135,14 @@ class LiftedCase:
         return clusters_of(answers)
 
     def summed(
-        self, known: Posterior | None, regions: str, predicates: Sequence[str], work: float
+        self, known: Posterior | None, regions: Family, predicates: Sequence[str], work: float
     ) -> Posterior:
         """The answers summed over the counts of some predicates.
 
         None stands for the one that changes the known answers most, if that is cheap.
         """
         if known is not None:
-            if regions == AUTO:
+            if regions == GROWING:
                 return known
             summed = self._summer(regions, work).auto(known)
             return summed if summed.provenance.sums.predicates else known
@@ -150,13 +150,13 @@ class LiftedCase:
         if AUTO in names and len(names) > 1:
             raise InputError("sum over auto alone, or over predicates that you name")
         if AUTO not in names:
-            if regions == AUTO:
+            if regions == GROWING:
                 return grow(self._while_affordable(self._grown_sums(names)))
             return self._summer(regions).on(names)
         # What counts gain is found out once, over the scopes of factors.
-        first = FACTOR_SCOPES if regions == AUTO else regions
+        first = FACTOR_SCOPES if regions == GROWING else regions
         summed = self._summer(first, EFFORTS["thorough"].work, patient=True).auto()
-        if regions != AUTO:
+        if regions != GROWING:
             return summed
         from liftgbp.methods.counting import with_choice
 
@@ -164,14 +164,14 @@ class LiftedCase:
         answers = grow(self._while_affordable(self._grown_sums(chosen) if chosen else self._over))
         return with_choice(answers, summed.provenance.sums.chosen)
 
-    def _grown_sums(self, names: Sequence[str]) -> Callable[[str, Effort | None], Posterior]:
+    def _grown_sums(self, names: Sequence[str]) -> Callable[[Family, Effort | None], Posterior]:
         """Sums over larger regions have some iterations at each count, as plain answers have.
 
         All regions over several objects share that work: in small domains they grow many times.
         """
         spent = 0.0
 
-        def over(regions: str, effort: Effort | None) -> Posterior:
+        def over(regions: Family, effort: Effort | None) -> Posterior:
             nonlocal spent
             work = math.inf if effort is None else effort.work / FEWEST_ITERATIONS
             if spent > work:
@@ -184,19 +184,18 @@ class LiftedCase:
         return over
 
     def _while_affordable(
-        self, over: Callable[[str, Effort | None], Posterior]
-    ) -> Callable[[str], Posterior]:
+        self, over: Callable[[Family, Effort | None], Posterior]
+    ) -> Callable[[Family], Posterior]:
         """Answers whose regions over several objects take no more work than thorough ones."""
         thorough = replace(EFFORTS["thorough"], table=self._run.table_cap)
 
-        def limited(family: str) -> Posterior:
-            several = family.startswith("objects")
-            return over(family, thorough if several else None)
+        def limited(family: Family) -> Posterior:
+            return over(family, thorough if family.name == "objects" else None)
 
         return limited
 
     def _summer(
-        self, regions: str, most_work: float = math.inf, *, patient: bool = False
+        self, regions: Family, most_work: float = math.inf, *, patient: bool = False
     ) -> Summer:
         from liftgbp.methods.counting import Summer
 
@@ -241,7 +240,7 @@ class LiftedCase:
         return judges
 
 
-def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> PreparedLifted:
+def prepare_lifted(normal: NormalModel, regions: Family, progress: Progress) -> PreparedLifted:
     """The region graph of a normal form, with its plan."""
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)

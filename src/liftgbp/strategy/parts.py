@@ -33,6 +33,7 @@ WORST_FIRST = (
     Kind.SADDLE,
     Kind.VALLEY,
     Kind.UNCHECKED,
+    Kind.PRODUCT,
     Kind.BOUNDARY,
     Kind.MINIMUM,
     Kind.EXACT,

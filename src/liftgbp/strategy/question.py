@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from liftgbp.evidence import Problem
 from liftgbp.lift.via import ViaChoice
 from liftgbp.methods.effort import EFFORTS, Effort
+from liftgbp.model.queries import holding
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.answering import answers_about
 from liftgbp.strategy.request import Request
@@ -28,6 +30,11 @@ class Question:
         return answers_about(
             self.problem, self.via, self.effort, self.request, self.run, bounds=bounds
         )
+
+    def with_regions_for(self, queries: Iterable[str]) -> Question:
+        """The same with regions that hold the atoms of these queries."""
+        model = holding(self.problem.model, queries)
+        return replace(self, problem=replace(self.problem, model=model))
 
     def without_rule(self, number: int) -> Question:
         """The same about the model without one of its rules."""

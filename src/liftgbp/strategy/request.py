@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from liftgbp.lift.regions import BETHE, GROWING, Family, parse_family
 from liftgbp.methods.effort import MOST_STATES, BlocksChoice, Effort, checked_blocks
 from liftgbp.solve import Auto, Descent, Flooding, Remedy, Solver
-from liftgbp.strategy.growth import AUTO
-from liftgbp.support.errors import InputError, checked_flag, checked_texts, wrong_type
+from liftgbp.support.errors import InputError, checked_flag, checked_texts
+
+AUTO = "auto"
+"""Leaves the choice of counts or blocks to the method."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What was asked for by hand; `None` leaves it to the effort."""
 
-    regions: str | None = None
+    regions: Family | None = None
     sum_over: tuple[str, ...] | None = None
     blocks: BlocksChoice | None = None
     exact: bool | None = None
@@ -33,15 +36,15 @@ class Request:
         """The request, checked; naming a solver asks for its answer, not the exact one."""
         if exact is not None:
             exact = checked_flag("exact", exact)
-        if regions is not None and not isinstance(regions, str):
-            raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+        family = None if regions is None else parse_family(regions, growing=True)
         blocks = checked_blocks(blocks)
         counted = None if sum_over is None else checked_texts("sum_over", sum_over)
         wanted = exact if isinstance(solver, Auto) or exact else False
-        request = Request(regions, counted, blocks, wanted, solver)
+        request = Request(family, counted, blocks, wanted, solver)
         if exact and request.names_a_method:
             raise InputError(
-                "exact=True leaves nothing to choose: regions, sum_over and blocks do not apply"
+                "an exact answer leaves nothing to choose: regions, sums over counts and blocks do "
+                "not apply"
             )
         return request
 
@@ -52,8 +55,8 @@ class Request:
         Growing regions start with the small ones.
         """
         known = {
-            Remedy.REGIONS: self.regions == AUTO,
-            Remedy.BETHE: self.regions in (AUTO, "bethe"),
+            Remedy.REGIONS: self.regions == GROWING,
+            Remedy.BETHE: self.regions in (GROWING, BETHE),
             Remedy.SUM_OVER: AUTO in (self.sum_over or ()),
             Remedy.BLOCKS: self.blocks == AUTO,
             Remedy.DESCENT: isinstance(self.solver, Descent),

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from liftgbp.lift.regions import FACTOR_SCOPES, Family
 from liftgbp.lift.shatter import ObjectClass
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, BlocksChoice, Effort, most_blocks
+from liftgbp.methods.effort import EFFORTS, BlocksChoice, Effort, most_blocks
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.growth import grow
 from liftgbp.strategy.request import Request
@@ -101,13 +102,13 @@ class Case(Protocol):
     def exact(self, states: int) -> Posterior:
         """The exact answers; a model that takes more states raises a `CapacityError`."""
 
-    def over(self, regions: str, effort: Effort) -> Posterior:
+    def over(self, regions: Family, effort: Effort) -> Posterior:
         """The answers over a family of regions, or over growing ones (`auto`)."""
 
-    def larger_families(self, effort: Effort) -> Sequence[str]:
+    def larger_families(self, effort: Effort) -> Sequence[Family]:
         """The families that an effort tries beyond factor scopes."""
 
-    def over_larger(self, family: str, effort: Effort) -> Posterior:
+    def over_larger(self, family: Family, effort: Effort) -> Posterior:
         """The answers over one of these, unless they cost more than the effort allows."""
 
     def regions_of(self, answers: Posterior) -> object:
@@ -132,7 +133,7 @@ class OverClasses(Case, Protocol):
         """The answers about it from those about its parts."""
 
     def summed(
-        self, known: Posterior | None, regions: str, predicates: Sequence[str], work: float
+        self, known: Posterior | None, regions: Family, predicates: Sequence[str], work: float
     ) -> Posterior:
         """The answers summed over the counts of predicates.
 
@@ -251,7 +252,7 @@ class Exact:
 class Regions:
     """Minima of the free energy over a family of regions, with one block for each class."""
 
-    family: str
+    family: Family
     name = "regions"
 
     def could_improve(self, known: Known) -> bool:
@@ -268,7 +269,7 @@ class Regions:
 class SumOverCounts:
     """Sums over the counts of predicates: of those that were named, or of what matters most."""
 
-    family: str
+    family: Family
     predicates: tuple[str, ...] = ()
     name = "sums over counts"
 
@@ -334,7 +335,7 @@ class LargerRegions:
         if known.plain is not None and not is_plain:
             first = known.within_bound(known.plain)
 
-        def over(family: str) -> Posterior:
+        def over(family: Family) -> Posterior:
             if family == FACTOR_SCOPES:
                 return first
             return known.within_bound(case.over_larger(family, effort))

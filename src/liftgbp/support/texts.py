@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 JOINERS = "\u200c\u200d"
 """They cannot be seen, but scripts such as Persian and emoji are written with them."""
@@ -20,6 +21,17 @@ def visible(text: str, keep: str = "") -> str:
     return "".join(
         c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, in which columns stand below each other.
+
+    >>> aligned([("region", "n"), ("0", "36")])
+    ['region  n', '0       36']
+    """
+    listed = list(rows)
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in listed]
 
 
 def quoted(value: str) -> str:

@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 
 from liftgbp.evidence import AnyEvidence, Evidence, Problem
+from liftgbp.lift.regions import FACTOR_SCOPES, GROWING
 from liftgbp.lift.shatter import TABLE_CAP, NormalModel, Shattering, object_classes, resize
 from liftgbp.methods.effort import (
     EFFORTS,
-    FACTOR_SCOPES,
     BlocksChoice,
     EffortChoice,
     checked_effort,
@@ -24,11 +24,10 @@ from liftgbp.methods.series import SharedPlans, by_layout, solve_batch
 from liftgbp.model.model import Model
 from liftgbp.model.model_checks import finite_value
 from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
-from liftgbp.report import Answers
+from liftgbp.report.trust import reason_of
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.solve.energy import one_thread
 from liftgbp.strategy.answering import answers_about
-from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.parts import independent_parts, may_miss_minima
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
@@ -96,8 +95,6 @@ def sweep(
     texts = checked_texts("queries", queries) or every
     if not texts:
         raise InputError("the model has no predicates, so there is nothing to ask")
-    if regions is not None and not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     chosen = as_solver(solver)
     settings = SweepSettings(
         model,
@@ -135,7 +132,7 @@ class SweepSettings:
         request = self.request
         alone = (
             request.needs_classes
-            or request.regions == AUTO
+            or request.regions == GROWING
             or request.exact_states(EFFORTS[self.effort])
         )
         return self.effort == "quick" and not alone
@@ -293,7 +290,7 @@ def _rows(
     answers: Posterior,
     minima: int | None = None,
 ) -> list[SweepRow]:
-    result, reason = answers.result, Answers(answers).reason
+    result, reason = answers.result, reason_of(answers)
     if minima is None:
         minima = sum(1 for one in result.points if one.weight > 0)
     log_z, status = result.log_z, result.status.value

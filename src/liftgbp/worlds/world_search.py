@@ -18,7 +18,6 @@ from liftgbp.ground.formats import Network
 from liftgbp.lift.shatter import NormalModel, ObjectClasses, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
-from liftgbp.methods.effort import FACTOR_SCOPES
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
 from liftgbp.worlds.ground.contradiction import contradiction
@@ -104,7 +103,7 @@ class ModelQuestion:
         return found.upper == -math.inf
 
     def _methods(self) -> Iterator[Method]:
-        objects, size = choose_via(self.via, self.problem, FACTOR_SCOPES), self._size
+        objects, size = choose_via(self.via, self.problem), self._size
         on_ground = OnGround(self.problem, self.budget, self.table_cap)
         if objects is None:
             yield on_ground

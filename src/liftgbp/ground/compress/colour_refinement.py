@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from liftgbp.ground.compress.ground_regions import GroundRegions
-from liftgbp.ground.compress.partition import INSIDE, Partition, unlike
+from liftgbp.ground.compress.partition import Partition, unlike
 from liftgbp.ground.compress.potentials import Frames, stabilisers
 from liftgbp.support.arrays import (
     Bools,
@@ -126,8 +126,9 @@ class Rounds:
             if not len(pairs):
                 continue
             codes = partition.names(relation, pairs, role, group)
-            other = relation.small if role == INSIDE else relation.large
-            salt = hash_rows([partition.label[other[pairs]], relation.cover[pairs] + 2 * role])
+            salt = hash_rows(
+                [partition.label[relation.other(role)[pairs]], relation.cover[pairs] + 2 * role]
+            )
             total += segment_sums(mix(mix(codes) + salt[:, None]), lengths)
         return total
 
@@ -139,8 +140,7 @@ class Rounds:
             of_size = changed[sizes == size]
             for relation, role in self._partition.roles(int(size)):
                 pairs, _ = relation.pairs_of(of_size, self._partition.first(int(size)), role)
-                other = relation.small if role == INSIDE else relation.large
-                found.append(distinct(other[pairs]))
+                found.append(distinct(relation.other(role)[pairs]))
         return distinct(np.concatenate(found))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from liftgbp.ground.compress.subsets import Inside, common_subsets, containments, loops, maximal
 from liftgbp.ground.grounding import FactorBlock, GroundNetwork
-from liftgbp.lift.regions.families import Family, parse_family
+from liftgbp.lift.regions.families import BETHE, FACTOR_SCOPES, SUBSETS, Family, parse_family
 from liftgbp.lift.regions.lattice import cover_parents
 from liftgbp.support.arrays import (
     Bools,
@@ -86,13 +87,9 @@ class GroundRegions:
             [np.zeros(0, np.int64), *(np.full(len(r), r.shape[1], np.int64) for r in self.rows)]
         )
 
-    def block_of(self, size: int) -> int:
-        """Which of `rows` holds the regions of this size."""
-        return [rows.shape[1] for rows in self.rows].index(size)
-
 
 def ground_region_graph(
-    network: GroundNetwork, family: str | Family = "intersections", *, progress: Progress = silent
+    network: GroundNetwork, family: str | Family = FACTOR_SCOPES, *, progress: Progress = silent
 ) -> GroundRegions:
     """The ground region graph of a network.
 
@@ -103,7 +100,7 @@ def ground_region_graph(
     >>> [len(rows) for rows in ground_region_graph(network).rows]
     [4, 4]
     """
-    family = family if isinstance(family, Family) else parse_family(family)
+    family = parse_family(family)
     if family.name not in FAMILIES:
         raise InputError(
             f"regions {family} are not known for ground networks; choose {', '.join(FAMILIES)}:L"
@@ -114,12 +111,12 @@ def ground_region_graph(
         scopes = _joined([*scopes, *loops(scopes, family.size, network.ranges)])
     at_top = maximal(scopes)
     outer = [rows[flags] for rows, flags in zip(scopes, at_top, strict=True) if flags.any()]
-    if family.name == "bethe":
+    if family == BETHE:
         return _bethe(network, family, outer, at_top, progress)
-    least, closed = (1, False) if family.name == "subsets" else (2, True)
+    least, closed = (1, False) if family == SUBSETS else (2, True)
     inner = common_subsets(outer, least=least, closed=closed)
     rows, is_outer = _stacked(outer, inner)
-    inside = _members(rows, progress)
+    inside = _members(rows, list(combinations(range(len(rows)), 2)), progress)
     held = [[(f, containments(f.scopes, own)) for f in network.blocks] for own in rows]
     return _assembled(family, rows, is_outer, inside, held)
 
@@ -149,9 +146,10 @@ def _stacked(outer: Sequence[Ints], inner: Sequence[Ints]) -> tuple[list[Ints], 
     return rows, np.concatenate(flags)
 
 
-def _members(rows: Sequence[Ints], progress: Progress) -> Iterator[tuple[int, int, Inside]]:
-    """For each two sizes which smaller regions lie in which larger ones."""
-    pairs = [(k, j) for k in range(len(rows)) for j in range(k + 1, len(rows))]
+def _members(
+    rows: Sequence[Ints], pairs: Sequence[tuple[int, int]], progress: Progress
+) -> Iterator[tuple[int, int, Inside]]:
+    """For pairs of sizes which smaller regions lie in which larger ones."""
     for done, (large, small) in enumerate(pairs):
         progress("nesting regions", done, len(pairs))
         yield large, small, containments(rows[small], rows[large])
@@ -184,11 +182,7 @@ def _bethe(
     rows, is_outer = _stacked(large, [below[:, None]])
     last = len(rows) - 1
 
-    def inside() -> Iterator[tuple[int, int, Inside]]:
-        for k in range(last):
-            progress("nesting regions", k, last)
-            yield k, last, containments(rows[last], rows[k])
-
+    inside = _members(rows, [(k, last) for k in range(last)], progress)
     held = []
     for own in rows:
         parts = []
@@ -197,12 +191,15 @@ def _bethe(
             if block.scopes.shape[1] > 1:
                 width = np.where(by_itself, block.scopes.shape[1], size)[found.small]
                 # The variables of the holder tell outer regions of one size apart.
-                same = (own[found.large] == _padded(holder, own.shape[1])[found.small]).all(axis=1)
+                missing = max(0, own.shape[1] - holder.shape[1])
+                padded = np.pad(holder, ((0, 0), (0, missing)), constant_values=-1)
+                holders_of = padded[found.small, : own.shape[1]]
+                same = (own[found.large] == holders_of).all(axis=1)
                 mine = np.where(by_itself[found.small], True, same) & (width == own.shape[1])
                 found = Inside(found.small[mine], found.large[mine], found.positions[mine])
             parts.append((block, found))
         held.append(parts)
-    return _assembled(family, rows, is_outer, inside(), held)
+    return _assembled(family, rows, is_outer, inside, held)
 
 
 def _last_holders(scopes: Ints, outer: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
@@ -221,12 +218,6 @@ def _last_holders(scopes: Ints, outer: Sequence[Ints]) -> tuple[Ints, Ints, Ints
     return count, holder, size
 
 
-def _padded(rows: Ints, width: int) -> Ints:
-    """The first columns, as many as wanted."""
-    missing = max(0, width - rows.shape[1])
-    return np.pad(rows, ((0, 0), (0, missing)), constant_values=-1)[:, :width]
-
-
 # --- the finished graph
 
 
@@ -237,7 +228,7 @@ def _assembled(
     inside: Iterator[tuple[int, int, Inside]],
     held: Sequence[Sequence[tuple[FactorBlock, Inside]]],
 ) -> GroundRegions:
-    starts = starts_of(np.array([len(own) for own in rows], dtype=np.int64))
+    starts = starts_of(np.array(list(map(len, rows)), dtype=np.int64))
     return GroundRegions(
         family=family,
         rows=tuple(rows),

@@ -69,6 +69,10 @@ class Containment:
         pairs = expand(starts, lengths)
         return (pairs if role == INSIDE else self.by_small[pairs]), lengths
 
+    def other(self, role: int) -> Ints:
+        """For each pair the region beside the one in this role."""
+        return self.small if role == INSIDE else self.large
+
     def stretches_of(self, regions: Ints, first: int, role: int) -> tuple[Ints, Ints]:
         """Where these pairs start for each region, in the order for its role, and how many."""
         starts = self.large_starts if role == INSIDE else self.small_starts
@@ -108,11 +112,10 @@ def _relation(
     cover = np.repeat(np.array(covers), counts)
     order = stable_order(large)
     large, small, positions, cover = large[order], small[order], positions[order], cover[order]
-    bounds = regions.starts
+    blocks = {rows.shape[1]: block for block, rows in enumerate(regions.rows)}
 
     def starts(numbers: Ints, size: int) -> Ints:
-        block = regions.block_of(size)
-        first, last = bounds[block], bounds[block + 1]
+        first, last = regions.starts[blocks[size] :][:2]
         return starts_of(np.bincount(numbers - first, minlength=last - first))
 
     return Containment(
@@ -187,8 +190,7 @@ class Partition:
             return unchanged
         for relation, role in self.roles(size):
             pairs, lengths = relation.pairs_of(regions, self.first(size), role)
-            other = relation.small if role == INSIDE else relation.large
-            label, cover = self.label[other[pairs]], relation.cover[pairs]
+            label, cover = self.label[relation.other(role)[pairs]], relation.cover[pairs]
             codes = self.names(relation, pairs, role, group)
             owner = np.repeat(np.arange(len(regions)), lengths)
             plain = codes[row_order([owner, label, cover, codes[:, 0]]), 0]
@@ -229,9 +231,10 @@ class Partition:
 
         Column g has the codes after permuting the own frame by g.
         """
-        other = relation.small if role == INSIDE else relation.large
         rows = self.embeddings(relation, pairs)
-        return self.codes(rows, relation.large_size, role, group, self.group[other[pairs]])
+        return self.codes(
+            rows, relation.large_size, role, group, self.group[relation.other(role)[pairs]]
+        )
 
     def codes(
         self, rows: Ints, large_size: int, role: int, group: int, other_groups: Ints
@@ -353,8 +356,7 @@ def _sorted_names(
     """
     size = relation.large_size if role == INSIDE else relation.small_size
     pairs, lengths = relation.pairs_of(regions, partition.first(size), role)
-    other = relation.small if role == INSIDE else relation.large
-    label, cover = partition.label[other[pairs]], relation.cover[pairs]
+    label, cover = partition.label[relation.other(role)[pairs]], relation.cover[pairs]
     code = partition.names(relation, pairs, role, partition.groups.trivial(size))[:, 0]
     owner = np.repeat(np.arange(len(regions)), lengths)
     order = row_order([owner, label, cover, code])

@@ -152,20 +152,16 @@ class _QuotientBuilder:
         width = max(1, len(self._edges.kappa))
         keys = [np.zeros(0, dtype=np.int64)]
         for size, large, small, positions, number in parents.blocks():
-            edges = self._local_edges(size, large, small, positions)
+            rows = self._partition.embed(large, small, positions)
+            trivial = self._partition.groups.trivial(positions.shape[1])
+            groups = self._partition.group[large]
+            code = self._partition.codes(rows, size, AROUND, trivial, groups)[:, 0]
+            edges = self._edges.find(self._kind[small], self._kind[large], code)
             keys.append(place[number] * width + edges)
         every = np.sort(np.concatenate(keys))
         (heads,) = np.nonzero(np.append(True, every[1:] != every[:-1])[: len(every)])
         local, count = every[heads], np.diff(heads, append=len(every))
         return members, [narrow(own) for own in (*np.divmod(local, width), count)]
-
-    def _local_edges(self, size: int, large: Ints, small: Ints, positions: Ints) -> Ints:
-        """The edges from parents of one size to smaller regions of one size, inside others."""
-        rows = self._partition.embed(large, small, positions)
-        trivial = self._partition.groups.trivial(positions.shape[1])
-        their_groups = self._partition.group[large]
-        code = self._partition.codes(rows, size, AROUND, trivial, their_groups)[:, 0]
-        return self._edges.find(self._kind[small], self._kind[large], code)
 
     # --- factors
 
@@ -233,15 +229,6 @@ def _numbered(label: Ints) -> tuple[Ints, Ints]:
     return number[first[label]], np.flatnonzero(is_first)
 
 
-def _by_parent(parent: Ints, head: Ints, message: Ints) -> tuple[Ints, Ints]:
-    """First edges and numbers of messages, those of one parent next to each other.
-
-    Where there are millions, an iteration spends most of its time looking up what lies far apart.
-    """
-    order = row_order([parent[head], head])
-    return head[order], ranks(order)[message]
-
-
 class EdgeTable:
     """The edges into the example of each kind, with the messages that they carry.
 
@@ -288,7 +275,11 @@ class EdgeTable:
         first = first[order]
         child, parent, code = child[first], parent[first], code[first]
         orbit, turn, rows, symmetry = self._orbits(relation, pairs[first])
-        head, message = _by_parent(parent, *group_rows([child, parent, orbit]))
+        head, message = group_rows([child, parent, orbit])
+        # Messages of one parent lie next to each other: where there are millions, an iteration
+        # spends most of its time looking up what lies far apart.
+        by_parent = row_order([parent[head], head])
+        head, message = head[by_parent], ranks(by_parent)[message]
         message_axes = numbers_of_rows(self._axes, rows[head])
         edge_axes = numbers_of_rows(self._axes, turn)
         edges = child, parent, self._sent + message, edge_axes

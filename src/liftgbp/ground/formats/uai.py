@@ -33,22 +33,17 @@ def read_uai(path: str | Path, most: int | None = None) -> GroundNetwork:
     (kind,) = words.several(1, "the kind of the network, MARKOV or BAYES,")
     if kind.upper() not in KINDS:
         words.fail(f"a network starts with {' or '.join(KINDS)}, got {kind}", 0)
-    ranges = _read_ranges(words)
+    count = words.whole("the number of variables")
+    first = words.position
+    ranges = words.wholes(count, "the number of values of a variable")
+    if 0 in ranges:
+        words.fail("a variable has at least one value", first + ranges.index(0))
     scopes = [_read_scope(words, ranges, k) for k in range(words.whole("the number of factors"))]
     factors = Factors()
     for number, scope in enumerate(scopes):
         _read_table(words, factors, number, scope, tuple(ranges[v] for v in scope))
     words.end("the last table")
     return factors.network(ranges)
-
-
-def _read_ranges(words: WordReader) -> tuple[int, ...]:
-    count = words.whole("the number of variables")
-    first = words.position
-    ranges = words.wholes(count, "the number of values of a variable")
-    if 0 in ranges:
-        words.fail("a variable has at least one value", first + ranges.index(0))
-    return ranges
 
 
 def _read_scope(words: WordReader, ranges: Sequence[int], number: int) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from liftgbp.lift.shatter.rule_tables import drop_indifferent
 from liftgbp.model.ast import Predicate, Rule
 from liftgbp.model.rewriting import with_one_constant
 from liftgbp.model.writer import ground_atom_text
-from liftgbp.support.arrays import Ints, distinct, group_rows, row_keys
+from liftgbp.support.arrays import Ints, distinct, group_rows, places_of_rows, row_keys
 from liftgbp.support.errors import ContradictionError
 from liftgbp.support.progress import Progress, silent
 
@@ -80,7 +80,9 @@ def _add_soft_factors(task: GroundingTask, number: int, result: Grounded) -> Non
     """
     predicate = list(task.model.predicates.values())[number]
     soft, facts = task.problem.evidence.soft[predicate.name], task.facts[number]
-    states = _states_of(soft.args, facts, [task.sizes[sort] for sort in predicate.sorts])
+    # A column more, since atoms may be about no object.
+    both = ([np.zeros(len(args), bool), *args.T] for args in (soft.args, facts.args))
+    states = np.append(facts.values, facts.default)[places_of_rows(*both)]
     for state in distinct(states).tolist():
         rows = np.flatnonzero(states == state)
         tables, table_of = np.unique(soft.log_potentials[rows], axis=0, return_inverse=True)
@@ -94,19 +96,6 @@ def _add_soft_factors(task: GroundingTask, number: int, result: Grounded) -> Non
                 result.factors.append(AtomFactors((number,), (args,), left))
             else:
                 result.constants[float(left)] += len(args)
-
-
-def _states_of(args: Ints, facts: Facts, sizes: Sequence[int]) -> Ints:
-    """The states of atoms, by their objects."""
-    keys = row_keys(np.concatenate([args, facts.args]), sizes)
-    wanted, listed = keys[: len(args)], keys[len(args) :]
-    order = np.argsort(listed)
-    place = np.minimum(np.searchsorted(listed, wanted, sorter=order), len(listed) - 1)
-    states = np.full(len(args), facts.default)
-    if len(listed):
-        known = listed[order[place]] == wanted
-        states[known] = facts.values[order[place[known]]]
-    return states
 
 
 def _soft_contradiction(

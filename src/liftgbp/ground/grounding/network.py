@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text
@@ -93,11 +92,10 @@ def merged(
             by_width.setdefault(block.scopes.shape[1], []).append(block)
     wide = [_merge(by_width[width], pool) for width in sorted(by_width)]
     used = distinct(np.concatenate([np.zeros(0, np.int64), *(block.table_of for block in wide)]))
-    stored = pool.tables
     return GroundNetwork(
         ranges=ranges,
         blocks=tuple(FactorBlock(b.scopes, np.searchsorted(used, b.table_of)) for b in wide),
-        tables=tuple(stored[number] for number in used),
+        tables=tuple(pool.tables[number] for number in used),
         log_constant=log_constant,
         free=dict(free or {}),
         atoms=atoms,
@@ -110,11 +108,7 @@ class _TablePool:
     def __init__(self, given: Sequence[Floats]) -> None:
         self._given = given
         self._number: dict[tuple[tuple[int, ...], bytes], int] = {}
-        self._tables: list[Floats] = []
-
-    @property
-    def tables(self) -> tuple[Floats, ...]:
-        return tuple(self._tables)
+        self.tables: list[Floats] = []
 
     def transposed(self, given: Sequence[int], order: Sequence[int]) -> list[int]:
         """The numbers of given tables with their axes in another order."""
@@ -132,7 +126,7 @@ class _TablePool:
     def sum(self, numbers: Sequence[int]) -> int:
         """The number of the sum of tables."""
         # Added from the smallest to the largest, so that rounding does not depend on the order.
-        stacked = np.sort(np.array([self._tables[number] for number in numbers]), axis=0)
+        stacked = np.sort(np.array([self.tables[number] for number in numbers]), axis=0)
         return self._add(stacked.sum(axis=0)[None])[0]
 
     def _add(self, stack: Floats) -> list[int]:
@@ -143,9 +137,9 @@ class _TablePool:
         numbers = []
         for place in range(len(stack)):
             key = (shape, every[place * step : (place + 1) * step])
-            numbers.append(self._number.setdefault(key, len(self._tables)))
-            if numbers[-1] == len(self._tables):
-                self._tables.append(stack[place, ...])
+            numbers.append(self._number.setdefault(key, len(self.tables)))
+            if numbers[-1] == len(self.tables):
+                self.tables.append(stack[place, ...])
         return numbers
 
 
@@ -176,28 +170,18 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
     return FactorBlock(scopes[starts], total)
 
 
-def distinct_rows(rows: NDArray[np.generic]) -> tuple[Ints, Ints]:
+def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     """The first row of each group of equal rows, and the group of each row.
 
     >>> first, group = distinct_rows(np.array([[7, 8], [7, 9], [7, 8]]))
     >>> first.tolist(), group.tolist()
     ([0, 1], [0, 1, 0])
     """
-    step = rows.shape[1] * rows.itemsize
-    if not step:
+    if not rows.shape[1]:
         return np.zeros(min(1, len(rows)), np.int64), np.zeros(len(rows), np.int64)
-    if rows.dtype == np.int64:
-        first, kind = group_rows(list(rows.T))
-        order = np.argsort(first)
-        return first[order], ranks(order)[kind]
-    every = np.ascontiguousarray(rows).tobytes()
-    number: dict[bytes, int] = {}
-    group = [
-        number.setdefault(every[start : start + step], len(number))
-        for start in range(0, len(every), step)
-    ]
-    is_first = np.diff(np.maximum.accumulate(np.array(group, np.int64)), prepend=-1) > 0
-    return np.flatnonzero(is_first), np.array(group, np.int64)
+    first, kind = group_rows(list(rows.T))
+    order = np.argsort(first)
+    return first[order], ranks(order)[kind]
 
 
 def atom_names(atoms: AtomTable, model: Model) -> list[str]:

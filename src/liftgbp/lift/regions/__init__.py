@@ -5,12 +5,23 @@ Exact integers only; knows nothing of floats and tables.
 
 from liftgbp.lift.regions.build import Coarser, build_regions
 from liftgbp.lift.regions.counts import Count, ExactCounts
-from liftgbp.lift.regions.families import FAMILIES, Family, parse_family
+from liftgbp.lift.regions.families import (
+    BETHE,
+    FACTOR_SCOPES,
+    FAMILIES,
+    GROWING,
+    Family,
+    over_objects,
+    parse_family,
+)
 from liftgbp.lift.regions.lifted_graph import LiftedRegionGraph
 from liftgbp.lift.regions.region_graph import Edge, HeldFactor, Member, Message, Region, RegionGraph
 
 __all__ = [
+    "BETHE",
+    "FACTOR_SCOPES",
     "FAMILIES",
+    "GROWING",
     "Coarser",
     "Count",
     "Edge",
@@ -23,5 +34,6 @@ __all__ = [
     "Region",
     "RegionGraph",
     "build_regions",
+    "over_objects",
     "parse_family",
 ]

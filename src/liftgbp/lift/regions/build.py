@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from liftgbp.lift.regions.clusters import ByKind, kinds
 from liftgbp.lift.regions.counts import choose
-from liftgbp.lift.regions.families import Family, outer_clusters, parse_family
+from liftgbp.lift.regions.families import BETHE, FACTOR_SCOPES, Family, outer_clusters, parse_family
 from liftgbp.lift.regions.lattice import OuterRegions, cover_parents, inner_masks
 from liftgbp.lift.regions.lifted_graph import LiftedRegionGraph
 from liftgbp.lift.regions.region_graph import Edge, HeldFactor, Member, Message, Region
@@ -65,7 +65,7 @@ class Coarser:
 
 
 def build_regions(
-    normal: NormalModel, regions: str | Family = "intersections", coarser: Coarser | None = None
+    normal: NormalModel, regions: str | Family = FACTOR_SCOPES, coarser: Coarser | None = None
 ) -> LiftedRegionGraph:
     """The lifted region graph of a model in normal form.
 
@@ -82,7 +82,7 @@ def build_regions(
     >>> len(graph.regions), len(graph.edges)
     (4, 7)
     """
-    family = regions if isinstance(regions, Family) else parse_family(regions)
+    family = parse_family(regions)
     if not isinstance(normal, NormalModel):
         raise wrong_type("normal", "a NormalModel (shatter makes it)", normal)
     knows_facts = normal.problem.evidence or normal.observations
@@ -148,7 +148,7 @@ class _Builder:
         scopes = [tuple(sorted(p.atoms)) for p in normal.parfactors]
         self._scope_kinds = [kinds(scope) for scope in scopes]
         self._scopes_by_kind = ByKind(scopes)
-        self._holder = self._holders_of_factors() if family.name == "bethe" else {}
+        self._holder = self._holders_of_factors() if family == BETHE else {}
         self._outermost = dict.fromkeys((*self._outer.clusters, *self._holder.values()))
         self._inside: dict[Cluster, list[_Inside]] = {}
         for cluster in self._outermost:

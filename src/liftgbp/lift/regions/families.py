@@ -58,14 +58,29 @@ class Family:
     size: int = 0
     per_sort: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def is_over_scopes(self) -> bool:
+        """Whether all outer regions are scopes of factors."""
+        return self in (FACTOR_SCOPES, SUBSETS, BETHE)
+
     def __str__(self) -> str:
         if self.per_sort:
             return f"{self.name}:" + ",".join(f"{sort}={k}" for sort, k in self.per_sort)
         return f"{self.name}:{self.size}" if self.size else self.name
 
 
-def parse_family(text: str) -> Family:
-    """The family that a name stands for.
+FACTOR_SCOPES, SUBSETS, BETHE = Family("intersections"), Family("subsets"), Family("bethe")
+GROWING = Family("auto")
+"""Larger and larger families, as long as the answer can be trusted."""
+
+
+def over_objects(most: int) -> Iterator[Family]:
+    """The families over two objects up to so many."""
+    return (Family("objects", size) for size in range(2, most + 1))
+
+
+def parse_family(text: str | Family, *, growing: bool = False) -> Family:
+    """The family that a name stands for; `auto` only where regions may be `growing`.
 
     - `intersections`, `subsets`, `bethe`: the outer regions are the scopes of the factors;
     - `objects:3`: also all atoms over any three objects of every sort;
@@ -82,6 +97,8 @@ def parse_family(text: str) -> Family:
     >>> str(parse_family("objects:person=3,movie=2"))
     'objects:person=3,movie=2'
     """
+    if isinstance(text, Family):
+        return text
     if not isinstance(text, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", text)
     name, _, rest = text.partition(":")
@@ -93,9 +110,9 @@ def parse_family(text: str) -> Family:
         per_sort = _parse_per_sort(rest)
         if per_sort:
             return Family(name, per_sort=per_sort)
-    if text in {"intersections", "subsets", "bethe"}:
-        return Family(text)
-    if text == "auto":
+    if (family := Family(text)).is_over_scopes or (family == GROWING and growing):
+        return family
+    if family == GROWING:
         raise InputError("regions='auto' is for single queries only; name a region family")
     raise InputError(
         f"unknown region family {text!r}; choose among {' '.join(FAMILIES)}, with numbers K and S "

@@ -15,7 +15,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from liftgbp.methods.blocks.information import distances, information
+from liftgbp.methods.blocks.labels import distances, information
 from liftgbp.methods.blocks.products import ROUNDING, BlockProducts, MeanField
 from liftgbp.support.arrays import Floats
 
@@ -109,16 +109,14 @@ def find_blocks(
         left -= sum(map(search.work, larger))
         if left < 0:
             break
-        level = max((search.level(blocks, level) for blocks in larger), key=_best_total)
+        level = max(
+            (search.level(blocks, level) for blocks in larger), key=lambda own: own[0].total
+        )
         last = found[-1].total
         if not patient and level[0].total < last + GAIN + ROUNDING * abs(last):
             break
         found.append(level[0])
     return found
-
-
-def _best_total(level: Sequence[Found]) -> float:
-    return level[0].total
 
 
 class _Search:

@@ -20,17 +20,17 @@ from itertools import permutations, product
 
 import numpy as np
 
+from liftgbp.lift.regions import Family
 from liftgbp.lift.shatter import SplitShattering
 from liftgbp.lift.shatter.splitting import Cell
 from liftgbp.methods.blocks.block_search import Found, alike
-from liftgbp.methods.blocks.information import information, log_ways
-from liftgbp.methods.blocks.labels import label_information
-from liftgbp.methods.blocks.nearby_sizes import Around, moved, stencil_over
+from liftgbp.methods.blocks.labels import information, label_information, log_ways
+from liftgbp.methods.blocks.nearby_sizes import Around, stencil_over
 from liftgbp.methods.blocks.products import BlockProducts, MeanField
 from liftgbp.methods.counting.count_mixture import CountMixture, Part
 from liftgbp.methods.counting.peaks import weigh
 from liftgbp.methods.counting.points import Base, exact_offset
-from liftgbp.methods.counting.space import Counts
+from liftgbp.methods.counting.space import Counts, Space
 from liftgbp.methods.series import SharedPlans
 from liftgbp.plan import Plan
 from liftgbp.posterior import ClassReader, PreparedLifted
@@ -114,7 +114,7 @@ class Branches:
         split: SplitShattering,
         field: MeanField,
         places: Mapping[Cell, tuple[int, int]],
-        regions: str,
+        regions: Family,
         descent: Descent,
     ) -> None:
         self._split = split
@@ -129,7 +129,7 @@ class Branches:
 
         `bound` is what log Z is at least for one way to put objects into blocks.
         """
-        peak = self._counts(found)
+        peak = self._of_cells(found.sizes)
         base = self._at(peak)
         if base is None:
             return []
@@ -161,7 +161,7 @@ class Branches:
 
     def product(self, found: Found) -> list[Branch]:
         """The product itself as a branch, and its images; none if hard formulas rule it out."""
-        peak = self._counts(found)
+        peak = self._of_cells(found.sizes)
         base = self._at(peak)
         if base is None:
             return []
@@ -189,9 +189,6 @@ class Branches:
         entropy = float(self._field.entropies(found.products)[0])
         log_z = plan.log_offset + float(self._field.bounds(found.products)[0])
         return independent(plan, beliefs, log_z, entropy, self._descent.tolerances, why)
-
-    def _counts(self, found: Found) -> Counts:
-        return self._of_cells(found.sizes)
 
     def _of_cells(self, sizes: Sequence[Sequence[int]]) -> Counts:
         cells = ((own.cls, k) for own in self._split.splits for k in range(len(own.cells)))
@@ -250,7 +247,7 @@ class Branches:
         least = COVERED * max(shares.values())
         for orders in _exchanges(products):
             if _same_chances(branch.products, products, self._field, orders):
-                sizes = [own[0][list(o)] for own, o in zip(products.sizes, orders, strict=True)]
+                sizes = _reordered(products, orders)
                 counts = self._of_cells([tuple(map(round, own.tolist())) for own in sizes])
                 near = branch.leaves_open > math.log(2) and _same_sizes(branch.products, sizes)
                 if near or shares.get(counts, 0.0) >= least:
@@ -268,22 +265,20 @@ class Branches:
         roles = symmetries(products, self._field)
         # Where nothing is known about the blocks of objects, all sizes stand for the same worlds.
         around = self._around(peak, base, reading, found, beliefs) if known else None
+        part = Part(base, (peak,), np.ones(1), beliefs[None])
+        weight = self._exact(base, solution)
         if around is None:
-            part = Part(base, (peak,), np.ones(1), beliefs[None])
-            mixture = CountMixture(self._split, (part,))
-            weight = self._exact(base, solution) + Decimal(known - math.log(roles))
-            return Branch(base.prepared, mixture, solution, products, known, weight)
-        weighed = weigh(around.space, around.exponents, starts=[peak])
-        if weighed is None:
-            raise InternalError("no sizes are possible, though the peak is")
-        counts = tuple(weighed.shares)
-        shares = np.array([weighed.shares[own] for own in counts])
-        part = Part(base, counts, shares, around.beliefs(counts))
-        best = max(weighed.shares, key=weighed.shares.__getitem__)
-        weight = self._exact(base, solution) + weighed.log_total - Decimal(math.log(roles))
+            weight += Decimal(known - math.log(roles))
+        else:
+            weighed = weigh(around.space, around.exponents, starts=[peak])
+            if weighed is None:
+                raise InternalError("no sizes are possible, though the peak is")
+            counts, shares = tuple(weighed.shares), np.array(list(weighed.shares.values()))
+            part = Part(base, counts, shares, around.beliefs(counts))
+            products = self._resized(products, counts[shares.argmax()])
+            weight += weighed.log_total - Decimal(math.log(roles))
         mixture = CountMixture(self._split, (part,))
-        resized = self._resized(products, best)
-        return Branch(base.prepared, mixture, solution, resized, known, weight)
+        return Branch(base.prepared, mixture, solution, products, known, weight)
 
     def _exact(self, base: Base, solution: Solution) -> Decimal:
         prepared = base.prepared
@@ -312,10 +307,11 @@ class Branches:
         rounding = self._descent.tolerances.rounding * scale_of(plan)
         if max(own.size for own in self._split.splits) > SUMMED_TO or rounding > MOST_ROUNDING:
             return None
-        axes = self._axes(peak)
-        stencil = list(stencil_over(len(axes)))
-        points = [moved(peak, axes, move) for move in stencil]
-        if min(min(point) for point in points) < 1:
+        space = Space.of(self._split.splits)
+        lattice = space.lattice(peak)
+        stencil = list(stencil_over(len(lattice.cells)))
+        points = [point for move in stencil if (point := lattice.point(move)) is not None]
+        if len(points) < len(stencil) or min(map(min, points)) < 1:
             return None
         plans: list[Plan] = []
         for point in points:
@@ -332,26 +328,14 @@ class Branches:
         ]
         values -= values[0]
         values += information(BlockProducts.joined(single), self._field)
-        around = Around(self._split, peak, axes, stencil, values, near)
+        around = Around(space, lattice, stencil, points, values, near)
         return around if around.falls_off else None
-
-    def _axes(self, peak: Counts) -> list[tuple[int, int]]:
-        """Pairs of cells: what the first gets, the second loses, the largest of its class."""
-        axes, start = [], 0
-        for own in self._split.splits:
-            cells = range(start, start + len(own.cells))
-            largest = max(cells, key=peak.__getitem__)
-            axes += [(cell, largest) for cell in cells if cell != largest]
-            start += len(own.cells)
-        return axes
 
 
 def symmetries(products: BlockProducts, field: MeanField) -> int:
     """In how many ways blocks can be exchanged so that all probabilities stay as they are."""
     return sum(
-        _same_sizes(
-            products, [own[0][list(o)] for own, o in zip(products.sizes, orders, strict=True)]
-        )
+        _same_sizes(products, _reordered(products, orders))
         and _same_chances(products, products, field, orders)
         for orders in _exchanges(products)
     )
@@ -360,6 +344,11 @@ def symmetries(products: BlockProducts, field: MeanField) -> int:
 def _exchanges(products: BlockProducts) -> Iterator[tuple[tuple[int, ...], ...]]:
     """All orders of the blocks of each class."""
     return product(*(permutations(range(blocks)) for blocks in products.blocks))
+
+
+def _reordered(products: BlockProducts, orders: Sequence[tuple[int, ...]]) -> list[Floats]:
+    """The sizes of blocks in another order."""
+    return [own[0][list(order)] for own, order in zip(products.sizes, orders, strict=True)]
 
 
 def _same_sizes(products: BlockProducts, others: Sequence[Floats]) -> bool:

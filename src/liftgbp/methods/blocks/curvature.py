@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -127,24 +127,15 @@ class Halves:
         class_of: dict[Cell, int],
     ) -> Halves:
         """`values` are what is known about the cells of a class, `sizes` those of all cells."""
-        splits: list[Split] = []
-        counts: list[int] = []
-        half_of: dict[Cell, int] = {}
-        for k, own in enumerate(shattering.classes):
-            cells: list[Values] = []
-            for number, known in enumerate(values.get(k, ((),))):
-                size = sizes[k, number]
-                parts = [size - size // 2, size // 2] if size > 1 else [size]
-                for part in parts:
-                    if part:
-                        half_of[k, len(cells)] = class_of[k, number]
-                    cells.append(known)
-                counts += parts
-            if len(cells) > 1:
-                splits.append(Split(k, own.size, tuple(cells)))
-            else:
-                counts.pop()
-        return cls(whole, SplitShattering(shattering, splits), tuple(counts), half_of)
+        split, origin = divided(shattering, values, lambda cell: min(2, max(1, sizes[cell])))
+        own = {one.cls for one in split.splits}
+        counts = tuple(
+            (sizes[cell] + 1 - part) // 2 if sizes[cell] > 1 else sizes[cell]
+            for (k, _), (cell, part) in origin.items()
+            if k in own
+        )
+        half_of = {half: class_of[cell] for half, (cell, _) in origin.items() if sizes[cell]}
+        return cls(whole, split, counts, half_of)
 
     def curvatures(
         self, beliefs: Floats, tolerances: Tolerances, most_work: float
@@ -198,6 +189,23 @@ class Halves:
             joint = joint_table(atoms, base.graph, base.plan.layout, whole)
             tables.append(joint.reshape(len(whole), -1)[:, states])
         return np.concatenate(tables, axis=1)
+
+
+def divided(
+    shattering: Shattering, known: Mapping[int, tuple[Values, ...]], parts: Callable[[Cell], int]
+) -> tuple[SplitShattering, dict[Cell, tuple[Cell, int]]]:
+    """A model with each cell of its classes in parts, and of which cell each part is which.
+
+    `known` is what is known about the cells of classes that are split already.
+    """
+    splits, origin = [], dict[Cell, tuple[Cell, int]]()
+    for cls, own in enumerate(shattering.classes):
+        cells = known.get(cls, ((),))
+        of_class = [(k, part) for k in range(len(cells)) for part in range(parts((cls, k)))]
+        origin |= {(cls, n): ((cls, k), part) for n, (k, part) in enumerate(of_class)}
+        if len(of_class) > 1:
+            splits.append(Split(cls, own.size, tuple(cells[k] for k, _ in of_class)))
+    return SplitShattering(shattering, splits), origin
 
 
 def size_of_parts(whole: PreparedLifted, parts: Mapping[int, int]) -> tuple[float, float]:

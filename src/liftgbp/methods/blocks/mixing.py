@@ -10,12 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.lift.shatter import Shattering, Split, SplitShattering
+from liftgbp.lift.shatter import Shattering
 from liftgbp.lift.shatter.normal import ObjAtom
-from liftgbp.lift.shatter.splitting import Cell, Values
+from liftgbp.lift.shatter.splitting import Cell
 from liftgbp.methods.blocks.block_search import Found, find_blocks
 from liftgbp.methods.blocks.branches import Branch, Branches
-from liftgbp.methods.blocks.curvature import HalvesJudge, size_of_parts
+from liftgbp.methods.blocks.curvature import HalvesJudge, divided, size_of_parts
 from liftgbp.methods.blocks.labels import best_mixture
 from liftgbp.methods.blocks.products import ROUNDING, MeanField
 from liftgbp.methods.counting.count_mixture import CountMixture
@@ -162,7 +162,9 @@ class _Mixer:
         if not self._field.kinds or not self._prepared.plan.layout.message_entries:
             return self._answers, Bound(-math.inf, 0.0)
         self._progress("looking for blocks", 0, 1)
-        most = [self._most_of(cls) for cls in range(len(self._normal.classes))]
+        # Classes of the normal form are split as those of the shattering that they are part of.
+        cells = (self._cell_of[cls] for cls in range(len(self._normal.classes)))
+        most = [self._most.get(cls, 1) for cls, _ in cells]
         found = find_blocks(self._field, most, most_work=self._most_work)
         if not found:
             return self._answers, Bound(-math.inf, 0.0)
@@ -201,10 +203,6 @@ class _Mixer:
 
     # --- classes and cells
 
-    def _most_of(self, cls: int) -> int:
-        """The largest number of blocks of a class of the normal form that is split."""
-        return self._most.get(self._cell_of[cls][0], 1)
-
     @cached_property
     def _cell_of(self) -> dict[int, Cell]:
         """The cell of the shattering's classes that each class of the normal form is."""
@@ -214,34 +212,19 @@ class _Mixer:
         best, _ = source.likely
         return {cls: cell for cell, cls in best.base.class_of.items()}
 
-    @cached_property
-    def _values(self) -> dict[int, Split]:
-        """How counts split the classes of the shattering."""
-        source = self._reader.source
-        return (
-            {own.cls: own for own in source.split.splits}
-            if isinstance(source, CountMixture)
-            else {}
-        )
-
     def _branches(self, found: Found) -> Branches:
-        splits: list[Split] = []
-        places: dict[Cell, tuple[int, int]] = {}
         number = {cell: cls for cls, cell in self._cell_of.items()}
-        for cls, own in enumerate(self._shattering.classes):
-            whole = self._values.get(cls, Split(cls, own.size, ((),)))
-            cells: list[Values] = []
-            for k, values in enumerate(whole.cells):
-                here = number.get((cls, k))
-                blocks = 1 if here is None else found.products.blocks[here]
-                for block in range(blocks):
-                    if here is not None:
-                        places[cls, len(cells)] = here, block
-                    cells.append(values)
-            if len(cells) > 1:
-                splits.append(Split(cls, own.size, tuple(cells)))
-        split = SplitShattering(self._shattering, splits)
-        regions = str(self._prepared.graph.family)
+        blocks = {cell: found.products.blocks[cls] for cell, cls in number.items()}
+        source = self._reader.source
+        counted = source.split.splits if isinstance(source, CountMixture) else ()
+        known = {own.cls: own.cells for own in counted}
+        split, origin = divided(self._shattering, known, lambda cell: blocks.get(cell, 1))
+        places = {
+            place: (number[cell], block)
+            for place, (cell, block) in origin.items()
+            if cell in number
+        }
+        regions = self._prepared.graph.family
         return Branches(split, self._field, places, regions, self._descent)
 
     # --- the answers
@@ -263,7 +246,9 @@ class _Mixer:
         """The branches mixed with the answers of one block, unless they stand alone."""
         base = self._answers
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
-        if not alone and self._is_minimum():
+        # The answer with one block may be trusted, though halves of classes may differ.
+        judge = HalvesJudge(self._shattering, self._descent.tolerances, self._most_work)
+        if not alone and judge.judge(base).trusted:
             parts.append((self._base_weight(), self._reader))
         shares, total = _shares([weight for weight, _ in parts])
         kept = [
@@ -296,12 +281,6 @@ class _Mixer:
             flaw=solution.flaw,
             remedies=own.remedies if summed else (Remedy.REGIONS,),
         )
-
-    def _is_minimum(self) -> bool:
-        """Whether the answer with one block is trusted, though halves of classes may differ."""
-        own = self._descent.tolerances
-        judge = HalvesJudge(self._shattering, own, self._most_work)
-        return judge.judge(self._answers).trusted
 
     def _base_weight(self) -> Decimal:
         result = self._answers.result

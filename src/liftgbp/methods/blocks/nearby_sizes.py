@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from liftgbp.lift.shatter import SplitShattering
-from liftgbp.methods.counting.space import Counts, Space, SplitClass
+from liftgbp.methods.counting.space import Counts, Lattice, Space
 from liftgbp.support.arrays import Floats
 
 
@@ -25,44 +23,28 @@ def stencil_over(axes: int) -> Iterator[tuple[int, ...]]:
         yield tuple(int(k in (one, other)) for k in range(axes))
 
 
-def moved(counts: Counts, axes: Sequence[tuple[int, int]], move: Sequence[int]) -> Counts:
-    """The sizes some steps away; what one block gains, the block of reference loses."""
-    found = list(counts)
-    for (cell, reference), step in zip(axes, move, strict=True):
-        found[cell] += step
-        found[reference] -= step
-    return tuple(found)
-
-
 @dataclass(frozen=True, eq=False)
 class Around:
     """Log weights and beliefs at sizes around a peak, to second and to first order.
 
     The number of ways to form blocks is exact, the rest of a weight to second order. `values` are
     the log weights at the points of the stencil, relative to log Z at the peak, and `rows` the
-    beliefs there.
+    beliefs there. The peak is the anchor of the lattice of all sizes.
     """
 
-    split: SplitShattering
-    peak: Counts
-    axes: list[tuple[int, int]]
+    space: Space
+    lattice: Lattice
     stencil: list[tuple[int, ...]]
+    points: list[Counts]
     values: Floats
     rows: Floats
-
-    @cached_property
-    def space(self) -> Space:
-        """All sizes of all blocks."""
-        return Space(tuple(SplitClass(own.size, len(own.cells)) for own in self.split.splits))
 
     def exponents(self, points: Sequence[Counts]) -> list[Decimal]:
         """The log weights at some sizes, relative to log Z at the peak."""
         possible = [point for point in points if min(point) > 0]
         found = dict.fromkeys(points, Decimal("-Infinity"))
         moves = self._moves(possible)
-        smooth = self.values - self._log_ways(
-            [moved(self.peak, self.axes, m) for m in self.stencil]
-        )
+        smooth = self.values - self._log_ways(self.points)
         values = smooth[0] + moves @ self._slopes(smooth) + self._log_ways(possible)
         values += np.einsum("pi,ij,pj->p", moves, self._curvatures(smooth), moves) / 2
         found |= zip(possible, map(Decimal, values.tolist()), strict=True)
@@ -82,19 +64,23 @@ class Around:
         return np.asarray(np.maximum(self.rows[0] + moves, 0.0))
 
     def _moves(self, points: Sequence[Counts]) -> Floats:
-        moves = [[point[cell] - self.peak[cell] for cell, _ in self.axes] for point in points]
-        return np.array(moves, dtype=float).reshape(len(points), len(self.axes))
+        moves = list(map(self.lattice.nearest, points))
+        return np.array(moves, dtype=float).reshape(len(points), self._axes)
+
+    @property
+    def _axes(self) -> int:
+        return len(self.lattice.cells)
 
     def _slopes(self, rows: Floats) -> Floats:
-        ends = [self._ends(axis) for axis in range(len(self.axes))]
+        ends = map(self._ends, range(self._axes))
         return np.array([(rows[forward] - rows[back]) / 2 for forward, back in ends])
 
     def _ends(self, axis: int) -> tuple[int, int]:
-        forward = tuple(int(k == axis) for k in range(len(self.axes)))
+        forward = tuple(int(k == axis) for k in range(self._axes))
         return self.stencil.index(forward), self.stencil.index(tuple(-step for step in forward))
 
     def _curvatures(self, values: Floats) -> Floats:
-        number, values = len(self.axes), values - values[0]
+        number, values = self._axes, values - values[0]
         slopes = self._slopes(values)
         found = np.zeros((number, number))
         for axis in range(number):

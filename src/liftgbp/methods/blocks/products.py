@@ -217,7 +217,10 @@ class _Climb:
         self._weighted = weighted
         self._logs, self._chances = flat.normalised(logs)
         self._energy, self._entropy, self._pulls = self._seen(self._logs, self._chances)
-        self._warmth = _temperatures(self._pulls, heat)
+        # The temperatures at which no pull exceeds the heat, at least one; one without any heat.
+        strongest, hot = -self._pulls.min(axis=0, initial=0.0), heat > 0
+        warm = np.maximum(1.0, strongest / np.where(hot, heat, 1.0))
+        self._warmth = np.where(hot, warm, 1.0)
         self._length = np.full(len(heat), FIRST_MOVE)
         self._rows = np.arange(len(heat))
 
@@ -285,13 +288,6 @@ class _Climb:
 
 def _entropy(counts: Floats, chances: Floats, logs: Floats) -> Floats:
     return -np.asarray(np.einsum("cs,cs,cs->s", counts, chances, logs), dtype=np.float64)
-
-
-def _temperatures(pulls: Floats, heat: Floats) -> Floats:
-    """The temperatures at which no pull exceeds the heat, at least one; one without any heat."""
-    strongest = -pulls.min(axis=0, initial=0.0)
-    hot = heat > 0
-    return np.where(hot, np.maximum(1.0, strongest / np.where(hot, heat, 1.0)), 1.0)
 
 
 def _rounded(chances: Floats) -> Floats:

@@ -57,9 +57,7 @@ class Ties:
 
     def of(self, atom: ObjAtom, objects: Sequence[Obj]) -> Tied:
         """What decides an atom over some objects; one of several by the order of the objects."""
-        root, (order, values) = self._root[pattern_of(atom)]
-        own = tuple(dict.fromkeys(atom[1]))
-        places = tuple(objects.index(own[k]) for k in order)
+        root, places, values = self._decided(atom, objects)
         choices = [
             (tuple(places[k] for k in turn), tuple(_inverse(change)))
             for turn, change in self._group[root]
@@ -77,21 +75,25 @@ class Ties:
         if (possible.sum(axis=0) != 1).any() or (possible.sum(axis=1) != 1).any():
             return
         objects = tuple(dict.fromkeys(one[1]))
-        first, second = self._decided(one, objects), self._decided(other, objects)
+        first, places, values = self._decided(one, objects)
+        second, other_places, other_values = self._decided(other, objects)
         # The value of the second root, for each value of the first one.
         partner = possible.argmax(axis=1)
-        back = _inverse(second.values)
-        change = tuple(back[partner[value]] for value in first.values)
-        turn = tuple(first.places.index(place) for place in second.places)
-        if first.root == second.root:
-            self._grow(first.root, (turn, change))
+        back = _inverse(other_values)
+        change = tuple(back[partner[value]] for value in values)
+        turn = tuple(places.index(place) for place in other_places)
+        if first == second:
+            self._grow(first, (turn, change))
         else:
-            self._join(first.root, second.root, (turn, change))
+            self._join(first, second, (turn, change))
 
-    def _decided(self, atom: ObjAtom, objects: Sequence[Obj]) -> _Decided:
+    def _decided(
+        self, atom: ObjAtom, objects: Sequence[Obj]
+    ) -> tuple[ObjAtom, tuple[int, ...], tuple[int, ...]]:
+        """The pattern that decides an atom, where its objects are among these, and values."""
         root, (order, values) = self._root[pattern_of(atom)]
         own = tuple(dict.fromkeys(atom[1]))
-        return _Decided(root, tuple(objects.index(own[k]) for k in order), values)
+        return root, tuple(objects.index(own[k]) for k in order), values
 
     def _grow(self, root: ObjAtom, symmetry: Symmetry) -> None:
         """Add a symmetry to those of a kind, unless values would contradict each other."""
@@ -108,18 +110,11 @@ class Ties:
             return  # Rare: the tie stays a formula.
         for own, (decides, (order, values)) in list(self._root.items()):
             if decides == other:
-                moved = tuple(_places(turn, order))
+                moved = tuple(order[k] for k in _inverse(turn))
                 self._root[own] = (
                     root,
                     (moved, tuple(values[change[v]] for v in range(len(change)))),
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    root: ObjAtom
-    places: tuple[int, ...]
-    values: tuple[int, ...]
 
 
 def _possible_pairs(
@@ -152,11 +147,6 @@ def _after(first: Symmetry, second: Symmetry) -> Symmetry:
         tuple(first[0][k] for k in second[0]),
         tuple(second[1][v] for v in first[1]),
     )
-
-
-def _places(turn: Sequence[int], order: Sequence[int]) -> list[int]:
-    inverse = _inverse(turn)
-    return [order[k] for k in inverse]
 
 
 def _inverse(permutation: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 
+from liftgbp.lift.regions import Family
 from liftgbp.lift.shatter import Shattering
 from liftgbp.methods.blocks import Bound
 from liftgbp.methods.bounding.interval import known_first, rounded_down, rounded_up
@@ -62,14 +63,14 @@ class ProvenJudge:
     def _lower(self) -> tuple[Fraction | None, IndependentAtoms]:
         return max(self._proof.cases, key=known_first, default=(None, NO_BLOCKS))
 
-    def _families(self, answers: Posterior) -> Iterator[str]:
+    def _families(self, answers: Posterior) -> Iterator[Family]:
         """The regions that may refute answers, the smallest first.
 
         Those of the answers cannot, nor smaller ones: the entropy at a plausible minimum is at most
         the sum of conditional entropies there, of which the bound is the maximum.
         """
         families = self._prover.families
-        own = str(answers.graph.family)
+        own = answers.graph.family
         plain = isinstance(answers.result, Solution) and own in families
         yield from families[families.index(own) + 1 :] if plain else families
 

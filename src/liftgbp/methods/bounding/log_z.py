@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterable, Mapping
 
 from liftgbp.evidence import AnyEvidence, Problem
+from liftgbp.lift.regions import Family, parse_family
 from liftgbp.lift.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.lift.via import choose_via
 from liftgbp.methods.bounding.interval import rounded_down, rounded_up
 from liftgbp.methods.bounding.proving import Proof, Prover
-from liftgbp.methods.effort import FACTOR_SCOPES, EffortChoice, checked_effort
+from liftgbp.methods.effort import EffortChoice, checked_effort
 from liftgbp.model.model import Model
 from liftgbp.posterior import Bounds
 from liftgbp.solve import Auto
@@ -21,7 +22,6 @@ from liftgbp.support.errors import (
     check_function,
     checked_number,
     checked_texts,
-    wrong_type,
 )
 from liftgbp.support.limits import Limits, limited
 from liftgbp.support.progress import Progress, silent
@@ -61,29 +61,28 @@ def bounds(
     problem = Problem.of(model, evidence, sizes)
     texts = checked_texts("queries", queries)
     problem.model.check_queries(texts)
-    if regions is not None and not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    if regions == "auto":
+        raise InputError("bounds try several regions by themselves; leave regions='auto' out")
+    family = None if regions is None else parse_family(regions)
     checked_number("table_cap", table_cap, least=1)
     check_function("progress", progress)
     level = checked_effort(effort, Auto())
-    objects = choose_via("auto", problem, FACTOR_SCOPES)
+    objects = choose_via("auto", problem)
     if objects is None:
         raise CapacityError(TOO_MANY_CLASSES)
-    return bounds_over(objects, level, regions, table_cap, progress, texts)
+    return bounds_over(objects, level, family, table_cap, progress, texts)
 
 
 def bounds_over(
     objects: ObjectClasses,
     effort: EffortChoice,
-    regions: str | None,
+    regions: Family | None,
     table_cap: int,
     progress: Progress,
     queries: tuple[str, ...] = (),
 ) -> Bounds:
     """The bounds of a model whose objects come in classes."""
     started = time.perf_counter()
-    if regions == "auto":
-        raise InputError("bounds try several regions by themselves; leave regions='auto' out")
     progress("shattering", 0, 1)
     shattering = Shattering(objects, table_cap=table_cap)
     prover = Prover.of(effort, regions, progress)

@@ -16,14 +16,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import FACTOR_SCOPES, build_regions
 from liftgbp.lift.shatter import Shattering
 from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.lift.signature import canonise
 from liftgbp.methods.bounding.cases import fixed
 from liftgbp.methods.bounding.interval import Interval, log_ratio
 from liftgbp.methods.bounding.proving import Ceiling, Proof, Prover
-from liftgbp.methods.effort import FACTOR_SCOPES
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
 from liftgbp.plan.states import project_states

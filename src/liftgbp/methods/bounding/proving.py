@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.regions import (
+    FACTOR_SCOPES,
+    Family,
+    LiftedRegionGraph,
+    build_regions,
+    over_objects,
+)
 from liftgbp.lift.shatter import NormalModel, Shattering
 from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.lift.signature import canonise
@@ -22,7 +28,7 @@ from liftgbp.methods.bounding.decomposition import Program, common_energy, opera
 from liftgbp.methods.bounding.interval import Interval, known_first, log_worlds
 from liftgbp.methods.bounding.maximise import maximise
 from liftgbp.methods.bounding.tightening import tightened
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, most_blocks
+from liftgbp.methods.effort import EFFORTS, most_blocks
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve import NO_BLOCKS, IndependentAtoms
 from liftgbp.solve.energy import one_thread, polytope
@@ -32,8 +38,8 @@ from liftgbp.support.progress import Progress
 
 FAMILIES = {
     "quick": (FACTOR_SCOPES,),
-    "normal": (FACTOR_SCOPES, "objects:2", "objects:3", "objects:4"),
-    "thorough": (FACTOR_SCOPES, "objects:2", "objects:3", "objects:4", "objects:5"),
+    "normal": (FACTOR_SCOPES, *over_objects(4)),
+    "thorough": (FACTOR_SCOPES, *over_objects(5)),
 }
 """The families of regions that are tried. Larger ones prove more."""
 
@@ -101,14 +107,14 @@ class Prover:
     """
 
     effort: str
-    families: tuple[str, ...]
+    families: tuple[Family, ...]
     rounds: int
     most_operations: float
     by_hand: bool
     progress: Progress
 
     @staticmethod
-    def of(effort: str, regions: str | None, progress: Progress) -> Prover:
+    def of(effort: str, regions: Family | None, progress: Progress) -> Prover:
         """With the families of a level of effort, or with one that was asked for."""
         families = FAMILIES[effort] if regions is None else (regions,)
         by_hand = regions is not None
@@ -133,7 +139,7 @@ class Proof:
         self._prover = prover
         self._normal = normal
         self._shattering = shattering
-        self._proven: dict[str, tuple[Ceiling, Fraction] | None] = {}
+        self._proven: dict[Family, tuple[Ceiling, Fraction] | None] = {}
 
     @cached_property
     def interval(self) -> Interval:
@@ -143,7 +149,7 @@ class Proof:
         upper, proven_by = self._trivial, ""
         for family, _, own in self._ceilings:
             if own < upper:
-                upper, proven_by = own, family
+                upper, proven_by = own, str(family)
         return Interval(lower, upper, reached, proven_by)
 
     @cached_property
@@ -219,12 +225,12 @@ class Proof:
         return common_energy(self._scopes) + log_worlds(self._atoms)
 
     @property
-    def _ceilings(self) -> list[tuple[str, Ceiling, Fraction]]:
+    def _ceilings(self) -> list[tuple[Family, Ceiling, Fraction]]:
         """What each family of regions proves."""
         found = [(family, self.ceiling(family)) for family in self._prover.families]
         return [(family, *own) for family, own in found if own is not None]
 
-    def ceiling(self, family: str) -> tuple[Ceiling, Fraction] | None:
+    def ceiling(self, family: Family) -> tuple[Ceiling, Fraction] | None:
         """What a family of regions proves; nothing if it is too expensive, or proves nothing."""
         if family not in self._proven:
             self._proven[family] = None
@@ -242,10 +248,10 @@ class Proof:
         found = [(own, upper) for _, own, upper in self._ceilings]
         return min(found, key=lambda own: own[1], default=None)
 
-    def _prepared(self, family: str) -> Ceiling | None:
+    def _prepared(self, family: Family) -> Ceiling | None:
         """A family of regions, ready to be solved, unless it is too expensive."""
         by_hand, classes = self._prover.by_hand, len(self._normal.classes)
-        objects = int(family.partition(":")[2]) if not by_hand and ":" in family else 0
+        objects = 0 if by_hand else family.size
         if objects and math.comb(classes + objects - 1, objects) > MOST_COMBINATIONS:
             return None
         try:
@@ -260,7 +266,7 @@ class Proof:
             return None
         return Ceiling(graph, plan, program_of(graph, plan), atoms)
 
-    def _graph(self, family: str) -> LiftedRegionGraph:
+    def _graph(self, family: Family) -> LiftedRegionGraph:
         if family == FACTOR_SCOPES:
             return self._scopes
         cap = EFFORTS[self._prover.effort].table

@@ -20,7 +20,7 @@ from liftgbp.lift.shatter.splitting import Cell, SplitShattering
 from liftgbp.lift.signature import objects_of
 from liftgbp.methods.counting.peaks import ALL
 from liftgbp.methods.counting.points import Base
-from liftgbp.methods.counting.space import Counts, Space, SplitClass
+from liftgbp.methods.counting.space import Counts, Space
 from liftgbp.posterior import ClassReader, PreparedLifted, Source
 from liftgbp.posterior.count_cases import Counted, CountedCase, CountedRow, binomials
 from liftgbp.posterior.events import Truth
@@ -85,9 +85,7 @@ class CountMixture(Source):
         Where these do not decide who satisfies the formula, objects are taken to do so
         independently of each other.
         """
-        splits = self.split.splits
-        space = Space(tuple(SplitClass(own.size, len(own.cells)) for own in splits))
-        if self._summed and space.number > ALL:
+        if self._summed and Space.of(self.split.splits).number > ALL:
             raise QueryError("in a domain of this size, only some of the counts are visited")
         total = np.zeros(case.objects + 1)
         estimated = False

@@ -16,8 +16,7 @@ from itertools import chain, combinations, permutations, product
 
 import numpy as np
 
-from liftgbp.methods.counting.count_lattice import Filled, Lattice
-from liftgbp.methods.counting.space import DIGITS, Counts, Space
+from liftgbp.methods.counting.space import DIGITS, Counts, Filled, Lattice, Space
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import CapacityError
 
@@ -255,14 +254,8 @@ class _Search:
 
     def _lattice(self, maximum: Counts) -> Lattice:
         """The lattice through a maximum, as fine as its widths demand."""
-        cells, reference = [], []
-        for start, stop in self._space.slices:
-            largest = max(range(start, stop), key=maximum.__getitem__)
-            others = [cell for cell in range(start, stop) if cell != largest]
-            cells += others
-            reference += [largest] * len(others)
-        unit = Lattice(maximum, tuple(cells), tuple(reference), (1,) * len(cells))
-        probes = tuple(self._probe(unit, axis) for axis in range(len(cells)))
+        unit = self._space.lattice(maximum)
+        probes = tuple(self._probe(unit, axis) for axis in range(len(unit.cells)))
         return replace(unit, steps=self._steps(replace(unit, steps=probes)))
 
     def _probe(self, unit: Lattice, axis: int) -> int:

@@ -11,10 +11,10 @@ from itertools import compress, repeat
 
 import numpy as np
 
-from liftgbp.lift.regions import ExactCounts, LiftedRegionGraph
+from liftgbp.lift.regions import ExactCounts, Family, LiftedRegionGraph
 from liftgbp.lift.shatter import SplitShattering
 from liftgbp.lift.shatter.splitting import AlikeCounts, Cell, value_text
-from liftgbp.methods.counting.space import DIGITS, Counts, Space, SplitClass
+from liftgbp.methods.counting.space import DIGITS, Counts, Space
 from liftgbp.methods.series import SharedPlans, by_layout, solve_series
 from liftgbp.plan import Plan, refill_all
 from liftgbp.posterior import PreparedLifted
@@ -82,9 +82,9 @@ class SolvedPoint:
 class CountedModel:
     """A model at all counts of some predicates, solved where it is asked for."""
 
-    def __init__(self, split: SplitShattering, regions: str, solver: Solver) -> None:
+    def __init__(self, split: SplitShattering, regions: Family, solver: Solver) -> None:
         self.split = split
-        self.space = Space(tuple(SplitClass(s.size, len(s.cells)) for s in split.splits))
+        self.space = Space.of(split.splits)
         self.solved: dict[Counts, SolvedPoint] = {}
         self._plans = SharedPlans(regions)
         self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY, compared=True)

@@ -1,17 +1,19 @@
-"""The counts to sum over: how the objects of each class spread over its parts."""
+"""The counts to sum over: how the objects of each class spread over its parts, and lattices."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from functools import lru_cache
 from itertools import chain, combinations, pairwise, product
 from typing import TypeAlias
 
+import numpy as np
 from flint import arb
 
+from liftgbp.lift.shatter import Split
 from liftgbp.solve.frames import precision
 
 Counts: TypeAlias = tuple[int, ...]
@@ -50,6 +52,11 @@ class Space:
     """All ways to spread the objects of some classes."""
 
     classes: tuple[SplitClass, ...]
+
+    @classmethod
+    def of(cls, splits: Iterable[Split]) -> Space:
+        """The ways to spread objects over the cells of split classes."""
+        return cls(tuple(SplitClass(own.size, len(own.cells)) for own in splits))
 
     @property
     def number(self) -> int:
@@ -108,6 +115,16 @@ class Space:
             points += [(k, size - k) for k in near] + [(size - k, k) for k in near]
         return sorted(set(points))
 
+    def lattice(self, anchor: Counts) -> Lattice:
+        """All points, by how they differ from one; in each class, the largest cell makes room."""
+        cells, reference = list[int](), list[int]()
+        for start, stop in self.slices:
+            largest = max(range(start, stop), key=anchor.__getitem__)
+            others = [cell for cell in range(start, stop) if cell != largest]
+            cells += others
+            reference += [largest] * len(others)
+        return Lattice(anchor, tuple(cells), tuple(reference), (1,) * len(cells))
+
     def _grid_size(self, units: int) -> int:
         return math.prod(b.number(min(units, b.size)) for b in self.classes)
 
@@ -119,6 +136,61 @@ class Space:
         for count in counts:
             result = _PRECISE.subtract(result, log_factorial(count))
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Points `anchor + steps * index`; what one cell gets, the largest of its class loses."""
+
+    anchor: Counts
+    cells: tuple[int, ...]
+    reference: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    def point(self, index: Sequence[int]) -> Counts | None:
+        """The point at an index, or none if that is outside of the space."""
+        counts = list(self.anchor)
+        for cell, reference, step, at in zip(
+            self.cells, self.reference, self.steps, index, strict=True
+        ):
+            counts[cell] += step * at
+            counts[reference] -= step * at
+        return None if min(counts) < 0 else tuple(counts)
+
+    def nearest(self, counts: Counts) -> tuple[int, ...]:
+        """The index of the point that is nearest to some counts."""
+        return tuple(
+            round((counts[cell] - self.anchor[cell]) / step)
+            for cell, step in zip(self.cells, self.steps, strict=True)
+        )
+
+    @property
+    def volume(self) -> int:
+        """How many points of the space each point stands for."""
+        return math.prod(self.steps)
+
+    def shifted(self) -> Lattice | None:
+        """The lattice half a step away, unless that is outside of the space."""
+        halves = replace(self, steps=tuple(step // 2 for step in self.steps))
+        anchor = halves.point((1,) * len(self.steps))
+        return None if anchor is None else replace(self, anchor=anchor)
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The points that matter around some maxima, each with how many it stands for."""
+
+    lattice: Lattice
+    maxima: tuple[Counts, ...]
+    volumes: dict[Counts, float]
+
+    def overlaps(self, other: Filled) -> bool:
+        """Whether the boxes around the points of both have points in common."""
+        mine, others = (np.array(list(filled.volumes)) for filled in (self, other))
+        return bool(
+            (mine.min(axis=0) <= others.max(axis=0)).all()
+            and (others.min(axis=0) <= mine.max(axis=0)).all()
+        )
 
 
 def _scaled(part: Counts, units: int, size: int) -> Counts:

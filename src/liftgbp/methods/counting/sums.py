@@ -17,7 +17,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import Family, build_regions
 from liftgbp.lift.shatter import (
     NormalModel,
     Shattering,
@@ -99,7 +99,7 @@ class Summer:
     def __init__(
         self,
         shattering: Shattering,
-        regions: str,
+        regions: Family,
         solver: Solver,
         progress: Progress = silent,
         most_work: float = math.inf,
@@ -122,8 +122,13 @@ class Summer:
         counted = tuple(dict.fromkeys(_counted(known, name) for name in names))
         names = [_name(known.predicates[own]) for own in counted]
         split = SplitShattering(self._shattering, splits_by_value(self._shattering, counted))
-        for name in counted:
-            self._check_unobserved(split, name)
+        for number, (name, predicate) in enumerate(known.predicates.items()):
+            unobserved = any(p == number for own in split.splits for p, _ in own.cells[0])
+            if name in counted and not unobserved:
+                raise InputError(
+                    f"all atoms of {_name(predicate)} are observed, so their count is known; sum "
+                    "over another predicate, or leave sum_over out"
+                )
         model = CountedModel(split, self._regions, self._solver)
         try:
             check_space(model.space)
@@ -192,14 +197,6 @@ class Summer:
         if isinstance(solver, Descent):
             return work_of(layout, solver)
         return WORK_OF_FLOODING * layout.belief_entries
-
-    def _check_unobserved(self, split: SplitShattering, name: str) -> None:
-        number = list(self._shattering.model.predicates).index(name)
-        if not any(p == number for own in split.splits for p, _ in own.cells[0]):
-            raise InputError(
-                f"all atoms of {_name(self._shattering.model.predicates[name])} are observed, so "
-                "their count is known; sum over another predicate, or leave sum_over out"
-            )
 
     def auto(self, plain: Posterior | None = None) -> Posterior:
         """The answers summed over the counts of the predicate that changes log Z most.

@@ -58,8 +58,10 @@ class _Class:
     def groups(self) -> int:
         return int(self.group.max()) + 1
 
-    def example(self, group: int) -> int:
-        return int(np.flatnonzero(self.group == group)[0])
+    @property
+    def examples(self) -> list[int]:
+        """A cell of each group."""
+        return [int((self.group == group).argmax()) for group in range(self.groups)]
 
     def meanings(self, group: int) -> list[tuple[int, ...]]:
         own = self.means[:, self.group == group]
@@ -196,8 +198,7 @@ class ExistentialCells(Source):
             row = []
             for other in self._classes:
                 table = self._tables.pair(one.cls, other.cls)[0]
-                examples = [[own.example(g) for g in range(own.groups)] for own in (one, other)]
-                block = table[np.ix_(*examples)]
+                block = table[np.ix_(one.examples, other.examples)]
                 common = float(block[block > -np.inf].max(initial=-np.inf))
                 common = common if common > -np.inf else 0.0
                 pairs = one.size * (one.size - 1) if one is other else one.size * other.size
@@ -214,14 +215,8 @@ class ExistentialCells(Source):
         `besides` is the column of the group of one more object that is left out.
         """
         own = self._classes[cls]
-        logs = np.concatenate(
-            [
-                self._sees[cls, other.cls][d][own.example(group)][
-                    [other.example(g) for g in range(other.groups)]
-                ]
-                for other in self._classes
-            ]
-        )
+        seen = (self._sees[cls, o.cls][d][own.examples[group]][o.examples] for o in self._classes)
+        logs = np.concatenate(list(seen))
         others = self._counts.astype(float)
         others[:, self._starts[cls] + group] -= 1
         if besides is not None:

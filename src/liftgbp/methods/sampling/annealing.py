@@ -1,4 +1,4 @@
-"""log Z by annealed importance sampling, from independent atoms to the model.
+"""Chains that are heated: log Z by annealing, and possible worlds for chains to start from.
 
 Each chain starts at a world of independent atoms, whose weights are known, and goes through
 distributions between these and the model. The ratios of weights on the way estimate Z without bias
@@ -14,14 +14,17 @@ transitive relation over 20 objects that is 2 too low after 400 steps, with an e
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from liftgbp.methods.exact.junction_tree import JunctionTree
 from liftgbp.methods.sampling.chain_starts import drawn_values
 from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds
 from liftgbp.methods.sampling.terms import Heat, WorldWeights
-from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import CapacityError, counted
 from liftgbp.support.progress import Progress
 
 PENALTY = 12.0
@@ -58,7 +61,11 @@ def anneal(
     `chances` are those of values of variables, (variables, values).
     """
     ranges = sweeper.index.network.ranges
-    logs = _log_chances(chances, ranges)
+    # None of them is zero; logs have an axis for chains.
+    places = np.arange(chances.shape[1]) < ranges[:, None]
+    mixed = np.where(places, np.maximum(chances, RAREST), 0.0)[:, :, None]
+    with np.errstate(divide="ignore"):
+        logs = np.log(mixed / mixed.sum(axis=1, keepdims=True))
     worlds = Worlds(ranges, drawn_values(np.exp(logs), chains, random))
     base = _Base(logs)
     total = np.zeros(chains)
@@ -85,15 +92,6 @@ def anneal(
     # Atoms in no factor have as many worlds as they have values.
     free = sum(count * math.log(values) for values, count in network.free.items())
     return _estimate(total + network.log_constant + free)
-
-
-def _log_chances(chances: Floats, ranges: Ints) -> Floats:
-    """The logs of chances, none of which is zero, with an axis for chains."""
-    places = np.arange(chances.shape[1]) < ranges[:, None]
-    mixed = np.where(places, np.maximum(chances, RAREST), 0.0)[:, :, None]
-    mixed /= mixed.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(mixed))
 
 
 class _Base:
@@ -131,3 +129,57 @@ def _estimate(total: Floats) -> LogZ:
         # What the best chains say is then no more than the top of a wide distribution.
         error = max(error, float(total[np.isfinite(total)].std()))
     return LogZ(float(top + math.log(mean)), float(error), float(effective))
+
+
+# --- worlds that satisfy all hard factors
+
+
+MOST_SWEEPS = 400
+"""At most this many sweeps look for possible worlds."""
+
+PROVABLE = 2**20
+"""How many states it may take to prove that there is no possible world: some seconds at most."""
+
+PENALTIES = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
+"""What a violated hard factor costs in one sweep after the other, again and again: low penalties
+leave what high ones cannot mend."""
+
+
+def possible_worlds(
+    sweeper: Sweeper,
+    weights: WorldWeights,
+    worlds: Worlds,
+    random: np.random.Generator,
+    progress: Progress,
+    provable: int = PROVABLE,
+) -> tuple[Worlds, int]:
+    """Possible worlds near these, and how many chains had to take one from another chain.
+
+    While they look for one, chains may violate hard factors at a price. Each stops at the first
+    possible world that it meets.
+    """
+    possible = weights.violations(worlds.planes) == 0
+    first = worlds.copy()
+    rounds = 0
+    while not possible.all() and rounds < MOST_SWEEPS:
+        progress("looking for possible worlds", rounds, MOST_SWEEPS)
+        sweeper.sweep(worlds, random, Heat(1.0, PENALTIES[rounds % len(PENALTIES)]))
+        rounds += 1
+        new = (weights.violations(worlds.planes) == 0) & ~possible
+        first.take(np.flatnonzero(new), worlds)
+        possible |= new
+    if not possible.any():
+        with suppress(CapacityError):
+            # Raises a `ContradictionError` if there is none.
+            JunctionTree(sweeper.index.network, provable)
+        chains = counted(worlds.chains, "chain")
+        raise CapacityError(
+            f"no world that satisfies all hard formulas was found in {MOST_SWEEPS} sweeps of "
+            f"{chains}; there may be none, or too few to be found by sampling"
+        )
+    lost = np.flatnonzero(~possible)
+    if len(lost):
+        values = first.values.copy()
+        values[:, lost] = values[:, random.choice(np.flatnonzero(possible), len(lost))]
+        first = worlds.with_values(values)
+    return first, len(lost)

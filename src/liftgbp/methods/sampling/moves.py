@@ -19,11 +19,17 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.methods.sampling.chain_starts import Variables
-from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds, drawn, log_chances
+from liftgbp.methods.sampling.chains import (
+    Sweeper,
+    UnitClass,
+    Worlds,
+    drawn,
+    log_chances,
+    single_classes,
+)
 from liftgbp.methods.sampling.terms import FULL, WorldWeights
 from liftgbp.methods.sampling.tied import Tied
-from liftgbp.methods.sampling.units import coloured
-from liftgbp.support.arrays import Bools, Floats, Ints, places_of_rows, row_keys
+from liftgbp.support.arrays import Bools, Floats, Ints, places_of_rows
 
 MOST_OBJECTS = 24
 """The atoms of at most this many objects are moved as a whole; they are chosen at random."""
@@ -138,14 +144,7 @@ class Moves:
 
     def _classes(self, number: int) -> list[UnitClass]:
         if number not in self._known:
-            index, roots = self._sweeper.index, self._objects[number]
-            ranges = index.network.ranges
-            colours = coloured(index, roots[:, None])
-            self._known[number] = [
-                UnitClass(index, roots[(colours == colour) & (ranges[roots] == length)][:, None])
-                for colour in range(int(colours.max()) + 1)
-                for length in np.unique(ranges[roots[colours == colour]]).tolist()
-            ]
+            self._known[number] = single_classes(self._sweeper.index, self._objects[number])
         return self._known[number]
 
     def _move_object(self, number: int, worlds: Worlds, random: np.random.Generator) -> Bools:
@@ -231,11 +230,7 @@ class Moves:
     def _found(self, args: Ints) -> Ints:
         """The variables of the same predicates over other objects; itself where there is none."""
         atoms = self._variables.atoms
-        both = np.concatenate(
-            [np.column_stack([atoms.predicate, own + 1]) for own in (atoms.args, args)]
-        )
-        keys = row_keys(both, [int(both[:, k].max(initial=0)) + 1 for k in range(both.shape[1])])
-        at = places_of_rows([keys[len(args) :]], [keys[: len(args)]])
+        at = places_of_rows([atoms.predicate, *args.T], [atoms.predicate, *atoms.args.T])
         return np.where(at >= 0, at, np.arange(len(args)))
 
     def _involution(

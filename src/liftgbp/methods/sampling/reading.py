@@ -23,7 +23,7 @@ from liftgbp.model.parser import parse_query
 from liftgbp.posterior.ground_reader import NOBODY, GroundReader
 from liftgbp.posterior.readers import ClassReader, Reader, pattern_text
 from liftgbp.posterior.rows import Row, query_rows
-from liftgbp.support.arrays import Floats, Ints, places_of_rows, row_keys, starts_of
+from liftgbp.support.arrays import Floats, Ints, places_of_rows, starts_of
 from liftgbp.support.errors import QueryError
 
 MOST_GROUNDINGS = 4000
@@ -43,7 +43,7 @@ def sampled_objects(problem: Problem) -> NormalModel:
     Where evidence tells so many objects apart that answers are found on the ground, all objects of
     a sort are one class.
     """
-    objects = choose_via("auto", problem, "intersections")
+    objects = choose_via("auto", problem)
     if objects is None:
         plain = Problem.of(problem.model.without_rules(), None, problem.sizes)
         objects = object_classes(plain)
@@ -238,19 +238,18 @@ class Literals:
         """
         declared = self._variables.predicates[predicate]
         values = len(declared.values)
-        sizes = [self._problem.sizes[sort] for sort in declared.sorts]
         closed = declared.name in self._problem.evidence.closed
         literals = np.full((len(objects), values), self.never if closed else self.always)
         literals[:, 0] = self.always
         factors = np.full(len(objects), 1.0 if closed else 1 / values)
         variables, args = self._variables.of(predicate)
-        at = _places(objects, args, sizes)
+        at = _places(objects, args)
         inside = at >= 0
         literals[inside] = self._rows[variables[at[inside]], :values]
         factors[inside] = 1.0
         if declared.name in self._facts:
             listed, known = self._facts[declared.name]
-            at = _places(objects, listed, sizes)
+            at = _places(objects, listed)
             seen = at >= 0
             exact = known[at[seen]][:, None] == np.arange(values)
             literals[seen] = np.where(exact, self.always, self.never)
@@ -301,10 +300,10 @@ class Literals:
         )
 
 
-def _places(wanted: Ints, listed: Ints, sizes: Sequence[int]) -> Ints:
+def _places(wanted: Ints, listed: Ints) -> Ints:
     """Where each row is listed; -1 if it is not."""
-    keys = row_keys(np.concatenate([wanted, listed]), sizes)
-    return places_of_rows([keys[: len(wanted)]], [keys[len(wanted) :]])
+    # A column more, since atoms may be about no object.
+    return places_of_rows(*([np.zeros(len(rows), bool), *rows.T] for rows in (wanted, listed)))
 
 
 def joined(every: Sequence[Cells]) -> Cells:

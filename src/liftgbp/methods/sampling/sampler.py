@@ -16,7 +16,7 @@ from liftgbp.ground.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.ground.grounding.from_classes import ground_classes
 from liftgbp.lift.shatter import Shattering, object_classes
 from liftgbp.lift.via import groundings, open_atoms
-from liftgbp.methods.sampling.annealing import LogZ, anneal
+from liftgbp.methods.sampling.annealing import LogZ, anneal, possible_worlds
 from liftgbp.methods.sampling.chain_starts import (
     Variables,
     allotted,
@@ -26,7 +26,6 @@ from liftgbp.methods.sampling.chain_starts import (
 )
 from liftgbp.methods.sampling.chains import Sweeper, Worlds
 from liftgbp.methods.sampling.moves import Moves
-from liftgbp.methods.sampling.possible import possible_worlds
 from liftgbp.methods.sampling.reading import Grounder, sampled_objects
 from liftgbp.methods.sampling.terms import WORD, Words, WorldWeights
 from liftgbp.methods.sampling.tied import tie

@@ -132,21 +132,21 @@ class Weighted(Counted):
 class LookedUp:
     """Wide factors: the values of their other atoms are the place of a vector in a table.
 
-    `scopes` are the other atoms of each factor, sorted by unit; `starts` is where units begin.
+    `first` has the first rows of bits of the other atoms of each factor, sorted by unit; `starts`
+    is where units begin.
     """
 
     units: Ints
     starts: Ints
-    scopes: Ints
+    first: Ints
     strides: Ints
     vectors: Vectors
 
-    def add(self, planes: Words, first: Ints, heat: Heat, weights: Floats) -> None:
+    def add(self, planes: Words, heat: Heat, weights: Floats) -> None:
         """Add to the log weights of all units."""
         table = self.vectors.at(heat)
-        place = np.zeros((len(self.scopes), weights.shape[-1]), np.int64)
-        for axis, (stride, length) in enumerate(self.strides.tolist()):
-            rows = first[self.scopes[:, axis]]
+        place = np.zeros((len(self.first), weights.shape[-1]), np.int64)
+        for rows, (stride, length) in zip(self.first.T, self.strides.tolist(), strict=True):
             for value in range(1, length):
                 words = planes[rows + value]
                 bits = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")
@@ -306,7 +306,7 @@ class _Sum:
         self._wide: list[LookedUp] = []
         # By the number of literals and by vector: the units, and the literals of each term.
         self._terms: dict[int, dict[bytes, list[tuple[Ints, Ints]]]] = {}
-        self._vector: dict[bytes, tuple[Floats, Floats]] = {}
+        self._vector: dict[bytes, list[Floats]] = {}
 
     def add(self, soft: Floats, hard: Floats, lengths: Ints, scopes: Ints, unit: Ints) -> None:
         """Factors that add row k of `soft` and `hard` where their other atoms are in state k."""
@@ -316,30 +316,24 @@ class _Sum:
         # What most states add goes to the constant, so that fewer states are left.
         common = int(np.bincount(row_of).argmax())
         number = np.bincount(unit, minlength=len(self._constant.soft))[:, None]
-        size = soft.shape[1]
-        self._constant.soft[:] += number * different[common, :size]
-        self._constant.hard[:] += number * different[common, size:]
+        common_soft, common_hard = np.split(different[common], 2)
+        self._constant.soft[:] += number * common_soft
+        self._constant.hard[:] += number * common_hard
         left = np.flatnonzero(row_of != common)
         rows = rows - different[common]
         if len(left) > self._most_configurations:
             order = np.argsort(unit, kind="stable")
             units, starts = np.unique(unit[order], return_index=True)
             strides = np.append(np.cumprod(lengths[::-1])[-2::-1], 1)
-            self._wide.append(
-                LookedUp(
-                    units,
-                    starts,
-                    scopes[order],
-                    np.column_stack([strides, lengths]),
-                    Vectors(rows[:, :size], rows[:, size:]),
-                )
-            )
+            first, vectors = self._planes.first[scopes[order]], Vectors(*np.split(rows, 2, axis=1))
+            digits = np.column_stack([strides, lengths])
+            self._wide.append(LookedUp(units, starts, first, digits, vectors))
             return
         for state in left.tolist():
             digits = np.array(np.unravel_index(state, lengths), np.int64)
             literals = self._planes.first[scopes] + digits
             key = rows[state].tobytes()
-            self._vector[key] = rows[state, :size], rows[state, size:]
+            self._vector[key] = np.split(rows[state], 2)
             self._terms.setdefault(len(lengths), {}).setdefault(key, []).append((unit, literals))
 
     def at(self, planes: Words, heat: Heat) -> Floats:
@@ -349,13 +343,11 @@ class _Sum:
         weights[:] = self._constant.at(heat)[:, :, None]
         for group in self._groups:
             group.add(planes, heat, weights)
-        for wide in self._wide:
-            wide.add(planes, self._planes.first, heat, weights)
         return weights
 
     @cached_property
-    def _groups(self) -> list[Counted]:
-        return list(self._rectangular())
+    def _groups(self) -> list[Counted | LookedUp]:
+        return [*self._rectangular(), *self._wide]
 
     def _rectangular(self) -> Iterator[Counted]:
         """The terms in rectangles, one row for each term of a unit."""

@@ -15,8 +15,7 @@ from liftgbp.evidence import Problem
 from liftgbp.ground.grounding import atom_names
 from liftgbp.methods.sampling.annealing import LogZ
 from liftgbp.methods.sampling.chain_starts import Start, Variables
-from liftgbp.methods.sampling.diagnostics import Diagnosis
-from liftgbp.methods.sampling.grouping import MOST_R_HAT, Grouping, grouped
+from liftgbp.methods.sampling.diagnostics import MOST_R_HAT, Diagnosis, Grouping, grouped
 from liftgbp.methods.sampling.reading import Grounder, GroundRow, Literals, traces_of
 from liftgbp.methods.sampling.terms import WORD, Planes, Words
 from liftgbp.methods.sampling.tied import Tied

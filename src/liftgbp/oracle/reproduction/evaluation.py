@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,15 +66,10 @@ class Reproduction(Shown):
 
     def _body(self) -> Iterable[Content]:
         levels = {"reproduced": GOOD, "not measured": PLAIN}
-        rows = [
-            (
-                badge(levels.get(claim.verdict, DOUBTFUL), claim.verdict),
-                claim.title,
-                claim.statement,
-                claim.measured,
-            )
-            for claim in self.claims
-        ]
+        rows = []
+        for claim in self.claims:
+            judged = badge(levels.get(claim.verdict, DOUBTFUL), claim.verdict)
+            rows.append((judged, claim.title, claim.statement, claim.measured))
         yield html_table(("", "claim", "statement", "measured"), rows)
         if self.files:
             yield note(f"written: {', '.join(path.name for path in self.files)}")
@@ -117,14 +112,13 @@ def reproduce(
     progress("writing", len(cases), len(cases))
     chain = build_regions(shatter(CHAIN.model(weights[0]), {PERSON: FIGURE_SIZE}))
     claims = judge_claims(runs, chain)
-    figures = _figures(runs, weights)
-    note = "" if figures else NO_FIGURES
-    text = report(runs, claims, chain, settings, list(figures), note)
-    contents = {
-        **{name: draw() for name, draw in figures.items()},
-        TABLE: table(runs).encode(),
-        REPORT: text.encode(),
-    }
+    contents: dict[str, bytes] = {}
+    if importlib.util.find_spec("matplotlib") is not None:
+        contents[TIMES] = running_times(runs, weights[0])
+        contents[PROBABILITIES] = probabilities(runs, weights)
+    note = "" if contents else NO_FIGURES
+    text = report(runs, claims, chain, settings, list(contents), note)
+    contents |= {TABLE: table(runs).encode(), REPORT: text.encode()}
     return Reproduction(tuple(runs), claims, _written(target, contents), note)
 
 
@@ -140,17 +134,6 @@ def _check_settings(weights: Sequence[float], sizes: Sequence[int]) -> None:
         checked_number("a size", size, least=1)
     if min(sizes) < CHAIN.ground_sizes[0]:
         raise InputError(f"the chain model needs at least 4 people, got the size {min(sizes)}")
-
-
-def _figures(
-    runs: Sequence[Measurement], weights: Sequence[float]
-) -> dict[str, Callable[[], bytes]]:
-    if importlib.util.find_spec("matplotlib") is None:
-        return {}
-    return {
-        TIMES: lambda: running_times(runs, weights[0]),
-        PROBABILITIES: lambda: probabilities(runs, weights),
-    }
 
 
 def _check_writable(directory: Path) -> None:

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -18,7 +17,6 @@ from liftgbp.api import infer
 from liftgbp.lift.regions import LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import shatter
 from liftgbp.lift.signature import canonise
-from liftgbp.model.model import Model
 from liftgbp.oracle import reference
 from liftgbp.oracle.messages import check_messages
 from liftgbp.oracle.reproduction.experiments import PERSON, Experiment
@@ -98,7 +96,7 @@ def measure(
     experiment: Experiment, weight: float, people: int, settings: Settings
 ) -> Iterator[Measurement]:
     """The runs of all methods that can take this size."""
-    case = _Case(experiment, experiment.model(weight), weight, people, settings)
+    case = _Case(experiment, weight, people, settings)
     for method, regions in ((LIFTED_GBP, "intersections"), (LIFTED_BP, "bethe")):
         yield case.flooding(method, regions)
     for method, regions in ((DESCENT, "intersections"), (DESCENT_BP, "bethe")):
@@ -107,38 +105,30 @@ def measure(
     yield case.inferred(DEFAULT)
     if people in experiment.ground_sizes:
         yield case.ground()
-    yield from case.exact()
+    exact, seconds = _timed(case.exact)
+    if math.isfinite(exact):
+        yield case.measured(EXACT, exact, OtherEnd.EXACT, seconds)
 
 
-@dataclass(frozen=True, slots=True)
 class _Case:
     """One model at one weight and size."""
 
-    experiment: Experiment
-    model: Model
-    weight: float
-    people: int
-    settings: Settings
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return {PERSON: self.people}
+    def __init__(
+        self, experiment: Experiment, weight: float, people: int, settings: Settings
+    ) -> None:
+        self.experiment = experiment
+        self.weight = weight
+        self.settings = settings
+        self.model, self.sizes = experiment.model(weight), {PERSON: people}
 
     def measured(
-        self,
-        method: str,
-        probability: float,
-        status: Status | OtherEnd,
-        seconds: float,
-        **more: Any,
+        self, method: str, probability: float, status: Status | OtherEnd, *rest: Any, **more: Any
     ) -> Measurement:
-        name = self.experiment.name
-        return Measurement(
-            name, self.weight, self.people, method, probability, status, seconds, **more
-        )
+        case = self.experiment.name, self.weight, self.sizes[PERSON]
+        return Measurement(*case, method, probability, status, *rest, **more)
 
     def answered(self, method: str, answers: Answers, seconds: float, **more: Any) -> Measurement:
-        probability = marginal_of(answers.reader, self.experiment.query)
+        probability = marginal_of(answers.posterior.reader, self.experiment.query)
         graph = answers.graph
         more |= {"regions": len(graph.regions), "edges": len(graph.edges)}
         return self.measured(method, probability, answers.status, seconds, **more)
@@ -156,8 +146,7 @@ class _Case:
         def all_iterations() -> None:
             plan = compile_plan(graph())
             with np.errstate(over="ignore", invalid="ignore"):
-                for _ in islice(flooding.iterates(plan), self.settings.iterations + 1):
-                    pass
+                deque(islice(flooding.iterates(plan), self.settings.iterations + 1), maxlen=0)
 
         seconds = _best(all_iterations)
         return self.answered(method, answers, seconds, graph_seconds=_best(graph))
@@ -175,13 +164,14 @@ class _Case:
         graph, graph_seconds = _timed(
             lambda: reference.ground_regions(reference.ground(self.model, self.sizes))
         )
-
-        def last_beliefs() -> reference.Beliefs:
-            iterates = reference.iterates(graph, settings.damping, settings.iterations)
-            return deque(iterates, maxlen=1).pop()
-
-        beliefs, seconds = _timed(last_beliefs)
-        chances = _chances(self.experiment, graph, beliefs)
+        iterates = reference.iterates(graph, settings.damping, settings.iterations)
+        beliefs, seconds = _timed(lambda: deque(iterates, maxlen=1).pop())
+        # The query probability of every pair of different people.
+        chances = [
+            float(reference.marginal(graph, beliefs, atom)[1])
+            for atom in graph.ground.atoms
+            if atom.predicate == self.experiment.predicate and len(set(atom.objects)) == 2
+        ]
         # Ground messages equal the lifted ones and converge with them, unless rounding intervenes.
         status = report.answers.status if np.ptp(chances) <= SPREAD else OtherEnd.SYMMETRY_LOST
         return self.measured(
@@ -196,35 +186,15 @@ class _Case:
             agrees=report.agrees,
         )
 
-    def exact(self) -> Iterator[Measurement]:
-        """The exact probability, where it is known."""
-        work: Callable[[], float]
-        if self.people in self.experiment.ground_sizes:
+    def exact(self) -> float:
+        """The exact probability, if it is known."""
+        people = self.sizes[PERSON]
+        if people in self.experiment.ground_sizes:
             two_people = reference.GroundAtom(self.experiment.predicate, (0, 1))
-
-            def work() -> float:
-                exact = reference.exact(reference.ground(self.model, self.sizes))
-                return float(exact.marginals[two_people][1])
-
-        elif closed_form := self.experiment.closed_form:
-            work = partial(closed_form, self.weight, self.people)
-        else:
-            return
-        probability, seconds = _timed(work)
-        if math.isfinite(probability):
-            yield self.measured(EXACT, probability, OtherEnd.EXACT, seconds)
-
-
-def _chances(
-    experiment: Experiment, graph: reference.GroundRegionGraph, beliefs: reference.Beliefs
-) -> list[float]:
-    """The query probability for every pair of different people."""
-    atoms = (
-        atom
-        for atom in graph.ground.atoms
-        if atom.predicate == experiment.predicate and len(set(atom.objects)) == 2
-    )
-    return [float(reference.marginal(graph, beliefs, atom)[1]) for atom in atoms]
+            exact = reference.exact(reference.ground(self.model, self.sizes))
+            return float(exact.marginals[two_people][1])
+        closed_form = self.experiment.closed_form
+        return math.nan if closed_form is None else closed_form(self.weight, people)
 
 
 def _best(work: Callable[[], object]) -> float:

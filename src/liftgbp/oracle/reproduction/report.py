@@ -96,20 +96,18 @@ def _claim(claim: Claim) -> str:
 
 
 def _probabilities(experiment: Experiment, weight: float, runs: Sequence[Measurement]) -> str:
+    texts = {
+        (run.people, run.method): f"{run.probability:.6f}"
+        if run.converged or run.method == EXACT
+        else f"({run.probability:.6f})"
+        for run in runs
+    }
     rows = (
-        [f"{people:,}", *(_probability(runs, people, method) for method in METHODS)]
+        [f"{people:,}", *(texts.get((people, method), "") for method in METHODS)]
         for people in _sizes(runs)
     )
     title = f"{experiment.name}, P({experiment.query}) for x ≠ y, w = {weight:g}:"
     return f"{title}\n\n{_markdown(['N', *METHODS], rows)}"
-
-
-def _probability(runs: Sequence[Measurement], people: int, method: str) -> str:
-    for run in runs:
-        if (run.people, run.method) == (people, method):
-            text = f"{run.probability:.6f}"
-            return text if run.converged or method == EXACT else f"({text})"
-    return ""
 
 
 def _times(runs: Sequence[Measurement], weight: float) -> str:
@@ -119,14 +117,9 @@ def _times(runs: Sequence[Measurement], weight: float) -> str:
         own = [run for run in runs if run.model == experiment.name and run.weight == weight]
         for people in _sizes(own):
             by_method = {run.method: run for run in own if run.people == people}
-            times = [
-                by_method[LIFTED_GBP].graph_seconds,
-                *(
-                    by_method[method].seconds if method in by_method else math.nan
-                    for method in headings[3:]
-                ),
-            ]
-            texts = ["" if math.isnan(time) else f"{1e3 * time:.1f}" for time in times]
+            times = [by_method[m].seconds if m in by_method else None for m in headings[3:]]
+            times.insert(0, by_method[LIFTED_GBP].graph_seconds)
+            texts = ["" if time is None else f"{1e3 * time:.1f}" for time in times]
             rows.append([experiment.name, f"{people:,}", *texts])
     return _markdown(headings, rows)
 
@@ -199,11 +192,11 @@ def running_times(runs: Sequence[Measurement], weight: float) -> bytes:
     own = [run for run in runs if run.weight == weight and run.method != EXACT]
     figure, panels = _panels(1, len(EXPERIMENTS), width=2.9, height=3.3, sharey="all")
     for panel, experiment in zip(panels[0], EXPERIMENTS, strict=True):
-        _panel_title(panel, experiment.name)
+        panel.set_title(experiment.name, fontsize="medium")
         for method in (GROUND_GBP, LIFTED_BP, LIFTED_GBP):
             line = _line(own, experiment.name, method)
             times = [(run.people, 1e3 * run.seconds) for run in line]
-            _draw(panel, times, STYLES[method], method, line="-")
+            _draw(panel, times, STYLES[method], method, linestyle="-")
         generated = [
             (run.people, 1e3 * run.graph_seconds) for run in _line(own, experiment.name, LIFTED_GBP)
         ]
@@ -214,7 +207,7 @@ def running_times(runs: Sequence[Measurement], weight: float) -> bytes:
 
 
 def probabilities(runs: Sequence[Measurement], weights: Sequence[float]) -> bytes:
-    """P(friends(x,y)) over the number of people, one row of panels per weight, as SVG.
+    """The query probability over the number of people, one row of panels per weight, as SVG.
 
     The chain is left out, as in the paper. Hollow markers did not converge. Where objects fall into
     blocks, all methods but the default miss them, by more the larger the domain.
@@ -226,53 +219,33 @@ def probabilities(runs: Sequence[Measurement], weights: Sequence[float]) -> byte
         for panel, experiment in zip(row, shown, strict=True):
             for method, style in STYLES.items():
                 line = _line(own, experiment.name, method)
-                _draw_probabilities(panel, line, style, method)
+                lost = [run for run in line if not run.converged and method != EXACT]
+                # The line has gaps where there is no answer.
+                points = ((r.people, math.nan if r in lost else r.probability) for r in line)
+                _draw(panel, points, style, method)
+                hollow = {"linestyle": "", "markerfacecolor": "white", "zorder": 3}
+                _draw(panel, [(r.people, r.probability) for r in lost], style, "", **hollow)
             if weight == SAMPLED_WEIGHT:
                 _draw(panel, experiment.sampled.items(), SAMPLES, "sampled")
-        row[0].set_ylabel(f"P(friends(x,y)),  w = {weight:g}")
+        row[0].set_ylabel(f"P(query),  w = {weight:g}")
     for panel, experiment in zip(panels[0], shown, strict=True):
-        _panel_title(panel, experiment.name)
-    title = "Query probability of friends(x,y), x ≠ y   (hollow: did not converge)"
+        panel.set_title(experiment.name, fontsize="medium")
+    title = "Query probability, x ≠ y   (hollow: did not converge)"
     return _finished(figure, panels, title)
 
 
-def _draw_probabilities(
-    panel: Any, line: Sequence[Measurement], style: _Style, method: str
-) -> None:
-    unsettled = [run for run in line if not run.converged and method != EXACT]
-    # The line has gaps where there is no answer.
-    settled = [(r.people, math.nan if r in unsettled else r.probability) for r in line]
-    _draw(panel, settled, style, method)
-    panel.plot(
-        [run.people for run in unsettled],
-        [run.probability for run in unsettled],
-        linestyle="",
-        marker=style.marker,
-        markersize=style.size,
-        color=style.colour,
-        markerfacecolor="white",
-        zorder=3,
-    )
-
-
 def _draw(
-    panel: Any,
-    points: Iterable[tuple[float, float]],
-    style: _Style,
-    label: str,
-    line: str | None = None,
+    panel: Any, points: Iterable[tuple[float, float]], style: _Style, label: str, **more: Any
 ) -> None:
     x, y = zip(*points, strict=True) if (points := list(points)) else ((), ())
-    panel.plot(
-        x,
-        y,
-        label=label,
-        color=style.colour,
-        marker=style.marker,
-        linestyle=style.line if line is None else line,
-        linewidth=style.width,
-        markersize=style.size,
-    )
+    how: dict[str, Any] = {
+        "color": style.colour,
+        "marker": style.marker,
+        "linestyle": style.line,
+        "linewidth": style.width,
+        "markersize": style.size,
+    }
+    panel.plot(x, y, label=label, **{**how, **more})
 
 
 def _line(runs: Iterable[Measurement], model: str, method: str) -> list[Measurement]:
@@ -288,10 +261,6 @@ def _panels(
     figure = Figure(figsize=(width * columns, height * rows + 0.7), layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey=sharey, squeeze=False)
     return figure, panels
-
-
-def _panel_title(panel: Any, text: str) -> None:
-    panel.set_title(text, fontsize="medium")
 
 
 def _finished(figure: Any, panels: Any, title: str) -> bytes:

@@ -30,7 +30,7 @@ def best_values(
     tries: int,
     seed: int,
 ) -> list[int]:
-    """The values with the largest sum; of several, some with first values.
+    """The values with the largest sum.
 
     They are found by elimination if its tables have no more than `most_states` entries, or else
     by climbing. A state of a table that falls short of another one by half a `violation` is not
@@ -38,7 +38,9 @@ def best_values(
 
     >>> import numpy as np
     >>> differ = np.array([[0, 1], [1, 0]], dtype=object)
-    >>> best_values([2, 2, 2], [((0, 1), differ), ((1, 2), differ)], 9, 100, 1, 0)
+    >>> first = np.array([0, -1], dtype=object)
+    >>> factors = [((0, 1), 4 * differ), ((1, 2), 4 * differ), ((0,), first)]
+    >>> best_values([2, 2, 2], factors, 9, 100, 1, 0)
     [0, 1, 0]
     """
     untied = Untied(ranges, factors, violation)

@@ -3,7 +3,7 @@
 Takes a ground network; gives an `Optimum`. Knows nothing of classes of objects.
 """
 
-from liftgbp.worlds.ground.best_on_ground import NetworkOptimum, best_of_network, best_on_ground
+from liftgbp.worlds.ground.ground_search import NetworkOptimum, best_of_network, best_on_ground
 from liftgbp.worlds.ground.ground_world import GroundWorld
 
 __all__ = ["GroundWorld", "NetworkOptimum", "best_of_network", "best_on_ground"]

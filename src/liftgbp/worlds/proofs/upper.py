@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.regions import FACTOR_SCOPES, Family, LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.lift.signature import objects_of
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES
+from liftgbp.methods.effort import EFFORTS
 from liftgbp.plan import compile_plan
 from liftgbp.solve.energy import one_thread
 from liftgbp.support.errors import CapacityError
@@ -100,14 +100,16 @@ def _larger(normal: NormalModel, budget: Budget) -> Iterator[LiftedRegionGraph]:
             continue
 
 
-def _families(normal: NormalModel, effort: str) -> list[str]:
+def _families(normal: NormalModel, effort: str) -> list[Family]:
+    """Regions over as many objects as an effort allows, or as a rule is about."""
     families = EFFORTS[effort].families
     if not families or all(own.size == 1 or own.constant is not None for own in normal.classes):
         return []
     largest = max((len(objects_of(own.atoms)) for own in normal.parfactors), default=0)
     classes = len(normal.classes)
+    wanted = dict.fromkeys((*families, Family("objects", max(largest, 2))))
     return [
-        own
-        for own in dict.fromkeys((*families, f"objects:{max(largest, 2)}"))
-        if math.comb(classes + (k := int(own.partition(":")[2])) - 1, k) <= MOST_COMBINATIONS
+        family
+        for family in wanted
+        if math.comb(classes + family.size - 1, family.size) <= MOST_COMBINATIONS
     ]
