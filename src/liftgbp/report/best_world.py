@@ -18,10 +18,7 @@ import numpy as np
 from liftgbp.evidence import AnyEvidence, Evidence, Relation
 from liftgbp.model.ast import (
     BOOLEAN,
-    Atom,
     Constant,
-    Equal,
-    Not,
     Predicate,
     Rule,
     TableParfactor,
@@ -30,7 +27,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import checked_atom_query, checked_query, parse_count
+from liftgbp.model.queries import checked_query, parse_count
 from liftgbp.model.writer import ground_atom_text, object_text, rule_text
 from liftgbp.pictures.cards import (
     BAD,
@@ -48,9 +45,9 @@ from liftgbp.pictures.cards import (
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior import posterior_of
 from liftgbp.report.answers import UntrustedAnswer
+from liftgbp.report.world_atoms import Row, WorldAtoms
 from liftgbp.report.world_structure import WorldStructure
 from liftgbp.support.errors import (
-    CapacityError,
     InputError,
     QueryError,
     checked_path,
@@ -68,12 +65,13 @@ from liftgbp.support.files import (
 )
 from liftgbp.worlds import Optimum, World, WorldQuestion, structure_of
 from liftgbp.worlds.blocks.block_tally import log_weights
+from liftgbp.worlds.optimum import exact
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_ATOMS = 10**7
-"""At most so many atoms of a world are written out."""
+UNNAMED = re.compile(r'(?<!["\w])#(\d+)')
+"""An unnamed object in the text of an atom."""
 
 SHOWN_ATOMS = 200
 """So many atoms are listed where nobody asked for all of them."""
@@ -270,14 +268,9 @@ class BestWorld(Shown):
         """
         return self._tally(query)[1]
 
-    def true(self, query: str | None = None, most: int = MOST_ATOMS) -> list[str]:
+    def true(self, query: str | None = None) -> list[str]:
         """The atoms that are true, or do not have their first value; all of them, or of a query."""
-        rows = list(islice(self._atoms(query), most + 1))
-        if len(rows) > most:
-            raise CapacityError(
-                f"more than {most} atoms are true; count() says how many, and structure which"
-            )
-        return [self._fact(*row) for row in rows]
+        return [self._fact(*row) for row in self._rows(query)]
 
     @cached_property
     def structure(self) -> WorldStructure | None:
@@ -296,14 +289,11 @@ class BestWorld(Shown):
         problem = self.question.problem
         facts = {}
         for name, predicate in self.model.predicates.items():
-            rows = list(
-                islice(self._atoms_of(predicate, every=predicate.values != BOOLEAN), MOST_ATOMS)
-            )
-            if len(rows) == MOST_ATOMS:
-                raise CapacityError(f"the world has too many atoms of {name} for evidence")
+            listed = self._atoms.true if predicate.values == BOOLEAN else self._atoms.every
+            rows = list(listed(predicate))
             shape = len(rows), len(predicate.sorts)
-            args = np.array([objects for objects, _ in rows], np.int64).reshape(shape)
-            facts[name] = Relation(args, np.array([value for _, value in rows], np.int64))
+            args = np.array([objects for _, objects, _ in rows], np.int64).reshape(shape)
+            facts[name] = Relation(args, np.array([value for *_, value in rows], np.int64))
         boolean = (p.name for p in self.model.predicates.values() if p.values == BOOLEAN)
         return replace(problem.evidence, hard=facts, soft={}, known=(), closed=frozenset(boolean))
 
@@ -416,7 +406,7 @@ class BestWorld(Shown):
         ]
 
     def _some(self, query: str) -> list[str]:
-        return [self._fact(*row) for row in islice(self._atoms(query), SHOWN_ATOMS)]
+        return [self._fact(*row) for row in islice(self._rows(query), SHOWN_ATOMS)]
 
     def _tally(self, text: str) -> tuple[int, ...]:
         count = parse_count(text)
@@ -432,7 +422,7 @@ class BestWorld(Shown):
     def _ground_atom(self, text: str) -> tuple[Predicate, tuple[int, ...]]:
         if not isinstance(text, str):
             raise wrong_type("atom", "a ground atom, as in 'smokes(Anna)'", text)
-        asked = parse_query(re.sub(r'(?<!["\w])#(\d+)', r'"#\1"', text))
+        asked = parse_query(UNNAMED.sub(r'"#\1"', text))
         if len(asked.atoms) != 1 or asked.formula is not None or asked.given:
             raise QueryError(f"{text} must be one ground atom, as in smokes(Anna)")
         (atom,) = asked.atoms
@@ -458,81 +448,23 @@ class BestWorld(Shown):
             raise QueryError(f"{text}: {sort} has no object {term.name}")
         return number
 
-    def _atoms(self, query: str | None) -> Iterator[tuple[Predicate, tuple[int, ...], int]]:
+    @property
+    def _atoms(self) -> WorldAtoms:
+        return WorldAtoms(self.world)
+
+    def _rows(self, query: str | None, everything: bool = False) -> Iterator[Row]:
         """The atoms that do not have their first value, of open predicates or of a query."""
-        if query is None:
-            for name in self._open_predicates():
-                predicate = self.model.predicates[name]
-                for objects, value in self.world.atoms(name):
-                    yield predicate, objects, value
+        if query is not None:
+            yield from self._atoms.of_query(query)
             return
-        asked = checked_atom_query(query, self.model)
-        (atom,) = asked.atoms
-        predicate = self.model.predicates[atom.predicate]
-        for objects, value in self.world.atoms(predicate.name):
-            if self._matches(atom, predicate, objects, asked.restrictions, asked.distinct):
-                yield predicate, objects, value
-
-    def _matches(
-        self,
-        atom: Atom,
-        predicate: Predicate,
-        objects: tuple[int, ...],
-        restrictions: tuple[Equal | Not, ...],
-        distinct: bool,
-    ) -> bool:
-        bound: dict[str, tuple[str, int]] = {}
-
-        def number(term: Constant | Variable, sort: str) -> int:
-            if isinstance(term, Constant):
-                return self.model.object_numbers(sort)[term.name]
-            return bound[term.name][1]
-
-        for term, sort, given in zip(atom.args, predicate.sorts, objects, strict=True):
-            if isinstance(term, Variable):
-                if bound.setdefault(term.name, (sort, given))[1] != given:
-                    return False
-            elif number(term, sort) != given:
-                return False
-        for restriction in restrictions:
-            equal = restriction if isinstance(restriction, Equal) else restriction.body
-            if not isinstance(equal, Equal):
-                raise QueryError("restrictions compare objects, as in x != y")
-            names = (t.name for t in (equal.left, equal.right) if isinstance(t, Variable))
-            sort = bound[next(names)][0]
-            same = number(equal.left, sort) == number(equal.right, sort)
-            if same != isinstance(restriction, Equal):
-                return False
-        return not distinct or len(set(bound.values())) == len(bound)
-
-    def _atoms_of(
-        self, predicate: Predicate, *, every: bool
-    ) -> Iterator[tuple[tuple[int, ...], int]]:
-        """The atoms of a predicate with their values: all, or those without their first value."""
-        if not every:
-            yield from self.world.atoms(predicate.name)
-            return
-        shape = [self.sizes[sort] for sort in predicate.sorts]
-        if math.prod(shape) > MOST_ATOMS:
-            raise CapacityError(
-                f"{predicate.name} has {math.prod(shape):.3g} atoms, too many to write out (the "
-                f"cap is {MOST_ATOMS:.0e})"
-            )
-        for objects in np.ndindex(*shape):
-            yield objects, self.world.value(predicate.name, objects)
+        for name in self._open_predicates():
+            predicate = self.model.predicates[name]
+            atoms = self._atoms.every(predicate) if everything else self._atoms.true(predicate)
+            yield from atoms
 
     def _records(self, query: str | None, everything: bool) -> Iterator[tuple[str, str, str, bool]]:
         observed = self._observed
-        if query is not None or not everything:
-            rows = self._atoms(query)
-        else:
-            rows = (
-                (predicate, objects, value)
-                for name in self._open_predicates()
-                for predicate in [self.model.predicates[name]]
-                for objects, value in self._atoms_of(predicate, every=True)
-            )
-        for predicate, objects, value in rows:
+        for predicate, objects, value in self._rows(query, everything):
             arguments = (
                 object_text(self.model, sort, number)
                 for sort, number in zip(predicate.sorts, objects, strict=True)
@@ -546,12 +478,8 @@ class BestWorld(Shown):
         return {name: frozenset(map(tuple, r.args.tolist())) for name, r in facts.items()}
 
     def _fact_lines(self) -> Iterator[str]:
-        for number, row in enumerate(self._atoms(None)):
-            if number == MOST_ATOMS:
-                raise CapacityError(
-                    f"more than {MOST_ATOMS:.0e} atoms are true, too many for a file of facts"
-                )
-            yield self._fact(*row).replace("#", "Object_") + "\n"
+        for row in self._rows(None):
+            yield UNNAMED.sub(r"Object_\1", self._fact(*row)) + "\n"
 
     def _fact(self, predicate: Predicate, objects: tuple[int, ...], value: int) -> str:
         atom = self._text(predicate.name, objects)
@@ -591,7 +519,8 @@ def _rule_in(world: World, rule: Rule) -> RuleInWorld:
     problem, states = world.problem, world.tally(rule)
     logs = log_weights(rule, problem.sizes, problem.model.weights)
     # What hard rules rule out does not occur in a world.
-    score = math.fsum(n * log for n, log in zip(states, logs, strict=True) if n and log) + 0.0
+    parts = (n * exact(log) for n, log in zip(states, logs, strict=True) if n)
+    score = float(sum(parts, Fraction(0)))
     text, groundings = rule_text(rule), sum(states)
     if isinstance(rule, TableParfactor):
         return RuleInWorld(text, None, groundings, None, None, score)

@@ -189,8 +189,10 @@ class WorldStructure(Shown):
     ) -> list[str] | None:
         """Where atoms have a value, for predicates over one or two objects."""
         if len(predicate.sorts) == 1:
-            names = dict.fromkeys(self._unit_of[kind.places[0][0]].name for kind in kinds)
-            return [f"for {_listed(list(names))}"] if predicate.values != BOOLEAN else list(names)
+            names = list(dict.fromkeys(self._unit_of[kind.places[0][0]].name for kind in kinds))
+            if len(names) > MOST_NAMES:
+                return None
+            return [f"{'' if predicate.values == BOOLEAN else 'for '}{_listed(names)}"]
         if len(predicate.sorts) != 2:
             return None
         ties = dict.fromkeys(map(self._tie, kinds))

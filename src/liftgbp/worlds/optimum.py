@@ -172,7 +172,12 @@ class Budget:
         self.report(-math.inf if known.score is None else known.score, known.upper)
 
     def is_enough(self, known: Optimum) -> bool:
-        """Whether a search ends: at a proof, at the gap that was asked for, or out of time."""
-        if self.left() <= 0 or known.upper == -math.inf:
+        """Whether a search ends: at a proof, at the gap that was asked for, or out of time.
+
+        Without a world, the next method is tried even then: most find one at once.
+        """
+        if known.upper == -math.inf:
             return True
-        return known.score is not None and known.upper - known.score <= self.gap
+        if known.score is None:
+            return False
+        return self.left() <= 0 or known.upper - known.score <= self.gap
