@@ -63,6 +63,7 @@ _PUBLIC = {
     ),
     "liftgbp.lift.regions": ("LiftedRegionGraph",),
     "liftgbp.report.best_world": ("BestWorld", "RuleInWorld"),
+    "liftgbp.report.world_structure": ("WorldBlock", "WorldStructure"),
     "liftgbp.report": ("Answers", "UntrustedAnswer", "UntrustedAnswerError"),
     "liftgbp.oracle.reproduction": ("Reproduction", "reproduce"),
     "liftgbp.methods.sampling": ("Sample", "SampledAnswer", "sample"),
@@ -185,6 +186,10 @@ if TYPE_CHECKING:
     from liftgbp.report.forecasting import (
         Forecast as Forecast,
         forecast as forecast,
+    )
+    from liftgbp.report.world_structure import (
+        WorldBlock as WorldBlock,
+        WorldStructure as WorldStructure,
     )
     from liftgbp.solve import (
         Algorithm as Algorithm,

@@ -92,6 +92,8 @@ def gallery() -> dict[str, object]:
         "ProbabilityBounds": bounded.rows[0],
         "Reproduction": liftgbp.Reproduction((), (claim,), (Path(HOSTILE),), HOSTILE),
         "RuleInWorld": world.rules[0],
+        "WorldBlock": world.structure.blocks[0],
+        "WorldStructure": world.structure,
         "Sample": sampled,
         "SampledAnswer": sampled.query("mood(x)")[0],
         "Solution": split.result,

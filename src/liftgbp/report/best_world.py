@@ -175,12 +175,13 @@ class BestWorld(Shown):
         """Why it is proven to be best, or what is left open."""
         if self.proven:
             return f"no world has a larger score ({self.how})"
-        until = "interrupted; " if self.interrupted else ""
+        until, budget = "interrupted; " if self.interrupted else "", self.question.budget
         if math.isinf(self.upper):
             return f"{until}better worlds may exist: no bound was found within this effort"
         return (
             f"{until}no world has a score above {_number(self.optimum.upper)}; whether one above "
-            f"{_number(self.exact_score)} exists is open at {self.question.budget.effort} effort"
+            f"{_number(self.exact_score)} exists is open at {budget.effort} effort"
+            f"{budget.time_text}"
         )
 
     @property

@@ -29,12 +29,15 @@ MOST_IN_A_ROW = 4
 PANEL = 2.8
 """The side of a panel in inches."""
 
+TITLE = 5.0
+"""The width of a title in inches."""
+
 
 def picture_of(best: BestWorld) -> Figure:
     """A panel for each predicate over one or two objects; dark cells are true.
 
-    Objects are put in an order in which those that are alike are neighbours. Of many objects some
-    are shown, of all blocks.
+    Objects are in the order of the structure, or else those that are alike are neighbours. Of many
+    objects some are shown, of all blocks.
     """
     from liftgbp.pictures.shown_figure import ShownFigure
 
@@ -45,24 +48,23 @@ def picture_of(best: BestWorld) -> Figure:
     ]
     if not predicates:
         raise CapacityError("only predicates over one or two objects have a picture")
-    objects = {sort: _objects(best, sort) for sort in {s for p in predicates for s in p.sorts}}
-    order = {sort: _order(best, sort, objects, predicates) for sort in objects}
+    sorts = dict.fromkeys(sort for p in predicates for sort in p.sorts)
+    if best.structure is not None:
+        structure = best.structure.structure
+        order = {sort: structure.examples(sort, MOST_OBJECTS) for sort in sorts}
+    else:
+        objects = {sort: best.world.examples(sort, MOST_OBJECTS) for sort in sorts}
+        order = {sort: _order(best, sort, objects, predicates) for sort in sorts}
     columns = min(MOST_IN_A_ROW, len(predicates))
     rows = math.ceil(len(predicates) / columns)
-    figure = ShownFigure(figsize=(PANEL * columns, PANEL * rows + 0.6), layout="constrained")
+    figure = ShownFigure(
+        figsize=(max(PANEL * columns, TITLE), PANEL * rows + 0.6), layout="constrained"
+    )
     for place, predicate in enumerate(predicates, 1):
         axes = figure.add_subplot(rows, columns, place)
         _draw(axes, best, predicate, [order[sort] for sort in predicate.sorts])
     figure.suptitle(visible(best._headline()), fontsize="medium")
     return figure
-
-
-def _objects(best: BestWorld, sort: str) -> list[int]:
-    """Some objects of a sort, of all blocks."""
-    size = best.sizes[sort]
-    if size <= MOST_OBJECTS:
-        return list(range(size))
-    return best.world.examples(sort, MOST_OBJECTS)
 
 
 def _order(

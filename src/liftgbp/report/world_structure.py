@@ -31,11 +31,17 @@ CIRCLE = {"earlier": "later", "later": "earlier"}
 related to itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Objects with one name: a block, or a row of blocks that need not be told apart.
+@dataclass(frozen=True, repr=False, slots=True)
+class WorldBlock(Shown):
+    """Objects of a world that have one name in its structure.
 
-    The name is made of `letters`, unless it is that of the only object.
+    They are `groups` of `width` objects each, which may be `ordered`; groups of one are plain
+    objects. Its name is made of `letters`, unless it is that of the only object.
+
+    >>> import liftgbp
+    >>> world = liftgbp.best_world(liftgbp.load("example:couples"), {"person": 9})
+    >>> world.structure.blocks
+    (<WorldBlock A (4 pairs)>, <WorldBlock B (1)>)
     """
 
     name: str
@@ -45,6 +51,9 @@ class Unit:
     width: int
     groups: int
     ordered: bool
+
+    def _headline(self) -> str:
+        return self.text
 
     @property
     def objects(self) -> int:
@@ -87,14 +96,14 @@ class WorldStructure(Shown):
     # --- names
 
     @cached_property
-    def blocks(self) -> tuple[Unit, ...]:
+    def blocks(self) -> tuple[WorldBlock, ...]:
         """The blocks; one stands for a whole row of them where they need not be told apart."""
         return tuple(dict.fromkeys(self._unit_of))
 
     @cached_property
-    def _unit_of(self) -> tuple[Unit, ...]:
+    def _unit_of(self) -> tuple[WorldBlock, ...]:
         """The unit of each block."""
-        layout, found, number = self.structure.layout, list[Unit](), 0
+        layout, found, number = self.structure.layout, list[WorldBlock](), 0
         for row, blocks in enumerate(layout.of_row):
             size, ordered = self.structure.sizes[row], layout.rows[row].ordered
             plain = len(blocks) > 1 and self.structure.is_plain(row)
@@ -109,7 +118,9 @@ class WorldStructure(Shown):
                 number += not name
                 sort = self.structure.sorts[block]
                 groups = size * len(blocks) if plain else size
-                found.append(Unit(name or letters, letters, sort, row, width, groups, ordered))
+                found.append(
+                    WorldBlock(name or letters, letters, sort, row, width, groups, ordered)
+                )
         return tuple(found)
 
     def _object(self, block: int) -> str:
@@ -234,7 +245,7 @@ class WorldStructure(Shown):
                 if how == "itself":
                     yield f"of {'each ' * (one.objects > 1)}{one.name} with itself"
 
-    def _tie_text(self, one: Unit, other: Unit, how: str, both: bool) -> str:
+    def _tie_text(self, one: WorldBlock, other: WorldBlock, how: str, both: bool) -> str:
         first, second = sorted((one.name, other.name)) if both else (one.name, other.name)
         link = ("between", "and") if both else ("from", "to")
         alone = sum(unit.sort == one.sort for unit in self.blocks) == 1
@@ -313,7 +324,7 @@ class WorldStructure(Shown):
             ],
         }
 
-    def _values_of(self, unit: Unit) -> list[str]:
+    def _values_of(self, unit: WorldBlock) -> list[str]:
         """What is true of each object of a block alone."""
         found = []
         for kind in self.structure.kinds:
@@ -350,11 +361,11 @@ class WorldStructure(Shown):
         return table(heads, rows, numbers=[2])
 
 
-Tie = tuple[Unit, Unit, str]
+Tie = tuple[WorldBlock, WorldBlock, str]
 """Two units, and how an object of one is placed beside one of the other."""
 
 
-def _alone(unit: Unit) -> str:
+def _alone(unit: WorldBlock) -> str:
     """What is said of a sort that has one unit only."""
     if unit.objects == 1:
         return f"only {unit.name}"

@@ -58,6 +58,25 @@ class Structure:
     members: tuple[tuple[int, ...], ...]
     kinds: tuple[AtomKind, ...]
 
+    def examples(self, sort: str, most: int) -> list[int]:
+        """Some objects of a sort, of all rows, in which groups are whole and next to each other."""
+        rows = [
+            (row, blocks)
+            for row, blocks in enumerate(self.layout.of_row)
+            if any(self.sorts[block] == sort for block in blocks)
+        ]
+        shares, left = dict[int, int](), most
+        waiting = sum(len(blocks) for _, blocks in rows)
+        for row, blocks in sorted(rows, key=lambda own: self.sizes[own[0]]):
+            shares[row] = min(self.sizes[row], max(left // waiting, 1), MOST_MEMBERS)
+            left, waiting = left - shares[row] * len(blocks), waiting - len(blocks)
+        found = list[int]()
+        for row, blocks in rows:
+            own = [self.members[b][: shares[row]] for b in blocks if self.sorts[b] == sort]
+            groups = zip(*own, strict=True) if self.is_uniform(row) else own
+            found += [number for group in groups for number in group]
+        return found
+
     def is_uniform(self, row: int) -> bool:
         """Whether the blocks of a row need not be told apart: an object is like its whole group."""
         return self._agree(row, lambda rank: rank)

@@ -81,7 +81,7 @@ class BlockWorld:
         return self._ranks[self.layout.blocks[block][1]].member(self._starts[block] + index)
 
     def examples(self, sort: str, most: int) -> list[int]:
-        """Some objects of a sort, of all blocks, for pictures; blocks of a row have the same."""
+        """Some objects of a sort, of all blocks, for pictures."""
         blocks = [
             block
             for block, (_, cls) in enumerate(self.layout.blocks)
