@@ -19,9 +19,6 @@ FRIENDS_OF_EACH = 5
 KNOWN = 0.1
 """The share of people of whom it is known whether they smoke, and whether they have cancer."""
 
-NOISE = 0.02
-"""The share of pairs of records that look alike although they differ, or the other way round."""
-
 SMOKERS = """
 friends(person, person)
 smokes(person)
@@ -67,14 +64,17 @@ def smokers(people: int) -> Problem:
         return Problem.of(model, evidence, {"person": people})
 
 
-def records(number: int, entities: int) -> Problem:
-    """Which records are the same? Pairs of them look alike, unlike or neither."""
+def records(number: int, entities: int, noise: float) -> Problem:
+    """Which records are the same? Pairs of them look alike, unlike or neither.
+
+    `noise` is the share of pairs that look alike although they differ, or the other way round.
+    """
     random = np.random.default_rng(0)
     entity = random.integers(0, entities, number)
     facts = []
     for one in range(number):
         for other in range(one + 1, number):
-            same = (entity[one] == entity[other]) != (random.random() < NOISE)
+            same = (entity[one] == entity[other]) != (random.random() < noise)
             if random.random() < (0.8 if same else 0.5):
                 facts.append(f"{'alike' if same else 'unlike'}(R{one},R{other})")
     model = liftgbp.parse(f"record = {{{', '.join(f'R{k}' for k in range(number))}}}{RECORDS}")

@@ -86,9 +86,7 @@ class Settling:
         while self.constant > -math.inf:
             values, known = _forced(self.left)
             if not known.any():
-                values, alone = self._alone()
-                if alone.any():
-                    self._leave(values, alone)
+                self._leave_alone()
                 return
             self._leave(values, known)
 
@@ -99,6 +97,23 @@ class Settling:
         self.left, constant = conditioned(self.left, values, keep)
         self.variables = self.variables[keep]
         self.constant += constant
+
+    def _leave_alone(self) -> None:
+        """Let variables leave that no factor ties to others, each with its best value."""
+        left = self.left
+        values, alone = self._alone()
+        if not alone.any():
+            return
+        self.values[self.variables[alone]] = values[alone]
+        self.variables = self.variables[~alone]
+        number = np.cumsum(~alone) - 1
+        blocks = []
+        for block in left.blocks:
+            away = alone[block.scopes[:, 0]]
+            self.constant += float(left.tops[block.table_of[away]].sum())
+            blocks.append(FactorBlock(number[block.scopes[~away]], block.table_of[~away]))
+        some = [block for block in blocks if len(block.table_of)]
+        self.left = _with_own_tables(left, np.flatnonzero(~alone), some)
 
     def _alone(self) -> tuple[Ints, Bools]:
         """The values of variables that no factor ties to others."""
