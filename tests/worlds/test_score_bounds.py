@@ -38,7 +38,7 @@ def program_of(normal: NormalModel, family: str = "intersections") -> ScoreProgr
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases(), st.sampled_from(["quick", "normal"]), st.integers(0, 2**30))
 def test_no_listed_world_is_better(case: Case, effort: str, seed: int) -> None:
     """Also where the bound is computed from an arbitrary world instead of the best one."""
