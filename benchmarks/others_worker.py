@@ -1,8 +1,9 @@
 """One run of another program, in that program's own environment.
 
 Reads a ground model as JSON from standard input: factors with a scope and a log table, the atom to
-ask for, and the settings of loopy belief propagation; wfomc takes the model itself. Prints the
-probability, or log Z, and the seconds, without those for imports.
+ask for, and the settings of loopy belief propagation; wfomc takes the model itself, rc2 weighted
+clauses. Prints the probability, log Z or the weight of violated clauses, and the seconds, without
+those for imports.
 """
 
 from __future__ import annotations
@@ -122,11 +123,25 @@ def pgmax(task: dict) -> tuple[float, float]:
     return run(), time.process_time() - started
 
 
+def rc2(task: dict) -> tuple[float, float]:
+    """The least weight of violated clauses (A. Ignatiev, A. Morgado, J. Marques-Silva, 2019)."""
+    from pysat.examples.rc2 import RC2Stratified
+    from pysat.formula import WCNF
+
+    formula = WCNF()
+    formula.extend(task["hard"])
+    formula.extend([own for _, own in task["soft"]], weights=[own for own, _ in task["soft"]])
+    started = time.process_time()
+    with RC2Stratified(formula) as solver:
+        solver.compute()
+        return float(solver.cost), time.process_time() - started
+
+
 def main() -> None:
     warnings.filterwarnings("ignore")
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
-    programs = (pgmpy, pgmpy_tree, pyagrum, pgmax, wfomc)
+    programs = (pgmpy, pgmpy_tree, pyagrum, pgmax, wfomc, rc2)
     program = {own.__name__: own for own in programs}[sys.argv[1]]
     value, seconds = program(json.load(sys.stdin))
     print(json.dumps({"value": value, "seconds": seconds}))

@@ -97,6 +97,15 @@ def groupings(names: list[str]) -> Iterator[list[list[str]]]:
             yield [*grouping[:k], [*grouping[k], last], *grouping[k + 1 :]]
 
 
+def test_models_whose_best_world_is_known_say_why() -> None:
+    page = (DOCS / "examples.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)
+    files = {path.stem: path.read_text(encoding="utf-8") for path in FOLDERS[1].glob("*.mln")}
+    assert sorted(listed) == sorted(files)
+    for name, text in files.items():
+        assert "// Most probable world: " in text, name
+
+
 def test_a_misspelt_name_gets_advice() -> None:
     with pytest.raises(liftgbp.ModelError, match="did you mean friends-smokers"):
         liftgbp.load("example:friend-smokers")

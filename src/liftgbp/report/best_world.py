@@ -88,9 +88,11 @@ class RuleInWorld(Shown):
     A hard rule has no weight. A table of potentials is neither satisfied nor violated.
 
     >>> import liftgbp
-    >>> (rule,) = liftgbp.best_world(liftgbp.load("example:two-sides"), {"person": 9}).rules
-    >>> rule.groundings, rule.satisfied, rule.violated, rule.score
-    (72, 40, 32, 40.0)
+    >>> model = liftgbp.parse("smokes(person)\\n2 smokes(x)\\n!smokes(Anna).")
+    >>> for rule in liftgbp.best_world(model, {"person": 5}).rules:
+    ...     print(rule.text, rule.satisfied, rule.violated, rule.score)
+    2 smokes(x) 4 1 8.0
+    !smokes(Anna). 1 0 0.0
     """
 
     text: str

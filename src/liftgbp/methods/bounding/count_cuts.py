@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 import numpy as np
 
@@ -155,7 +155,9 @@ class Looks:
             if found is not None and found.row(len(beliefs)) @ beliefs < -VIOLATED:
                 yield found
 
-    def nearly_tight(self, beliefs: Sequence[Fraction]) -> Iterator[tuple[Cut, Fraction]]:
+    def nearly_tight(
+        self, beliefs: Sequence[Fraction], most_vectors: int
+    ) -> Iterator[tuple[Cut, Fraction]]:
         """The cuts of small vectors that hold with hardly more than equality at exact beliefs.
 
         With each of them, what is left in its own units.
@@ -166,7 +168,7 @@ class Looks:
         if not total:
             return
         live = [k for k in range(self.kinds) if single[k]]
-        for vector in whole_vectors(self.kinds, live):
+        for vector in islice(whole_vectors(self.kinds, live), most_vectors):
             nonzero = [k for k in live if vector[k]]
             mean = sum((vector[k] * single[k] for k in nonzero), Fraction(0)) * n
             pairs = ((f, g) for f in nonzero for g in nonzero if joint[f][g])

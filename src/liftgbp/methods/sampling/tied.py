@@ -54,8 +54,9 @@ def tie(network: GroundNetwork) -> Tied:
     if len(deciding) == len(root):
         return result
     blocks, tables = _rewritten(network, root, value)
-    for block in blocks:
-        block.scopes[:] = np.searchsorted(deciding, block.scopes)
+    place = np.zeros(len(root), np.int64)
+    place[deciding] = np.arange(len(deciding))
+    blocks = [FactorBlock(place[block.scopes], block.table_of) for block in blocks]
     return replace(
         result,
         network=merged(

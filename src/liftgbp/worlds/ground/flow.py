@@ -52,10 +52,10 @@ def best_by_flow(network: WholeNetwork) -> Cut | None:
     >>> cut.values.tolist(), cut.undecided.tolist()
     ([1, 0], [False, True])
     """
-    pairs, turn = _attractive(network)
-    if pairs is None or turn is None:
+    turn = _turns(network)
+    if turn is None:
         return None
-    flow = _Flow(pairs.turned(turn))
+    flow = _Flow(Pairs.of(network.softened()).turned(turn))
     gain = network.true[:, 1] - network.true[:, 0]
     true = flow.with_fewest(np.where(turn, -gain, gain))
     return Cut((true ^ turn).astype(np.int64), flow.most & ~flow.least)
@@ -63,15 +63,43 @@ def best_by_flow(network: WholeNetwork) -> Cut | None:
 
 def is_attractive(network: WholeNetwork) -> bool:
     """Whether one flow finds the best world."""
-    return _attractive(network)[1] is not None
+    return _turns(network) is not None
 
 
-def _attractive(network: WholeNetwork) -> tuple[Pairs | None, Bools | None]:
-    """The costs of a network of pairs, and which variables to turn."""
+def _turns(network: WholeNetwork) -> Bools | None:
+    """Which variables to turn so that no pair gains by being different; `None` if impossible.
+
+    The double cover of the network has a vertex for each variable as it is and turned; both
+    together in one component mean a cycle that cannot be satisfied.
+    """
     if (network.ranges != 2).any() or any(b.scopes.shape[1] > 2 for b in network.blocks):
-        return None, None
-    pairs = Pairs.of(network.softened())
-    return pairs, pairs.turns()
+        return None
+    n = network.size
+    gain_of = np.array([_gain(table) for table in network.softened().tables])
+    if (gain_of <= 0).all():
+        return np.zeros(n, np.bool_)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    (pairs,) = (block for block in network.blocks if block.scopes.shape[1] == 2)
+    gains = gain_of[pairs.table_of]
+    tied = np.flatnonzero(gains)
+    one, other = pairs.scopes[tied].T
+    apart = np.where(gains[tied] > 0, n, 0)
+    rows = np.concatenate([one, one + n])
+    columns = np.concatenate([other + apart, other + n - apart])
+    ties = coo_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=(2 * n, 2 * n))
+    _, part = connected_components(ties, directed=False)
+    if (part[:n] == part[n:]).any():
+        return None
+    return np.asarray(part[:n] > part[n:])
+
+
+def _gain(table: Floats) -> float:
+    """What a pair gains by being different rather than equal, both ways together."""
+    if table.ndim == 1:
+        return 0.0
+    return float(table[0, 1] + table[1, 0] - table[0, 0] - table[1, 1])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -102,35 +130,16 @@ class Pairs:
         return Pairs(single, ends, costs)
 
     @property
-    def gains(self) -> Floats:
-        """What each pair gains by being different rather than equal, both ways together."""
+    def apart(self) -> Floats:
+        """What each pair costs more if it is different rather than equal, both ways together."""
         return np.asarray(
-            self.costs[:, 0, 0] + self.costs[:, 1, 1] - self.costs[:, 0, 1] - self.costs[:, 1, 0]
+            self.costs[:, 0, 1] + self.costs[:, 1, 0] - self.costs[:, 0, 0] - self.costs[:, 1, 1]
         )
-
-    def turns(self) -> Bools | None:
-        """Which variables to turn so that no pair gains by being different; `None` if impossible.
-
-        The double cover of the network has a vertex for each variable as it is and turned; both
-        together in one component mean a cycle that cannot be satisfied.
-        """
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        n, gains = len(self.single), self.gains
-        tied = np.flatnonzero(gains)
-        one, other = self.ends[tied].T
-        apart = np.where(gains[tied] > 0, n, 0)
-        rows = np.concatenate([one, one + n])
-        columns = np.concatenate([other + apart, other + n - apart])
-        ties = coo_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=(2 * n, 2 * n))
-        _, part = connected_components(ties, directed=False)
-        if (part[:n] == part[n:]).any():
-            return None
-        return np.asarray(part[:n] > part[n:])
 
     def turned(self, turn: Bools) -> Pairs:
         """The costs of variables of which some have changed their values."""
+        if not turn.any():
+            return self
         costs = self.costs.copy()
         first, second = turn[self.ends].T
         costs[first] = costs[first][:, ::-1]
@@ -149,7 +158,7 @@ class _Flow:
         n = len(pairs.single)
         source, sink = n, n + 1
         one, other = pairs.ends.T
-        costs, apart = pairs.costs, -pairs.gains
+        costs, apart = pairs.costs, pairs.apart
         alone = costs[:, 1, 0] - costs[:, 0, 0], costs[:, 0, 1] - costs[:, 0, 0]
         # What a pair costs is what its variables cost alone, less what both of them true save. This
         # is a cost of one without the other, and as much of it as possible of what they cost alone.

@@ -24,6 +24,7 @@ from liftgbp.worlds.ground.flow import best_by_flow
 from liftgbp.worlds.ground.neighbourhoods import improved
 from liftgbp.worlds.ground.program import CubeProgram
 from liftgbp.worlds.ground.relaxation import upper_bound
+from liftgbp.worlds.ground.settling import fewest_neighbours
 from liftgbp.worlds.ground.whole import WholeNetwork
 
 
@@ -192,9 +193,10 @@ class Eliminating:
     name = "elimination"
 
     def could_improve(self, known: Known) -> bool:
-        """A wide network is found out by listing its cliques. It tells what is undecided, too."""
-        small = known.part.factors <= self.states
-        return small and known.undecided is None and not known.impossible
+        """The variable that leaves first meets all its neighbours. It tells what is undecided."""
+        if known.undecided is not None or known.impossible or known.part.factors > self.states:
+            return False
+        return 2.0 ** fewest_neighbours(known.part) < self.states
 
     def improve(self, known: Known) -> bool:
         """The best world, the fewest true atoms if numbers allow, and what is undecided."""

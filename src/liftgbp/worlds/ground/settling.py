@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from liftgbp.ground.grounding.network import distinct_rows
 from liftgbp.lift.shatter.rule_tables import drop_indifferent
 from liftgbp.support.arrays import Bools, Floats, Ints, ranks
 from liftgbp.worlds.ground.whole import WholeNetwork, equal_places
+
+if TYPE_CHECKING:
+    from scipy.sparse import coo_array
 
 
 def conditioned(
@@ -76,12 +80,13 @@ class Settling:
         size = self.left.size
         self.values, self.variables = np.zeros(size, np.int64), np.arange(size)
         self.undecided = np.zeros(size, np.bool_)
-        # Factors lose variables that they do not depend on.
-        self._leave(np.zeros(size, np.int64), np.zeros(size, np.bool_))
+        if any(map(_has_indifferent_axes, self.left.tables)):
+            # Factors lose variables that they do not depend on.
+            self._leave(np.zeros(size, np.int64), np.zeros(size, np.bool_))
         while self.constant > -math.inf:
             values, known = _forced(self.left)
             if not known.any():
-                self._leave(*self._alone())
+                self._leave_alone()
                 return
             self._leave(values, known)
 
@@ -92,6 +97,23 @@ class Settling:
         self.left, constant = conditioned(self.left, values, keep)
         self.variables = self.variables[keep]
         self.constant += constant
+
+    def _leave_alone(self) -> None:
+        """Let variables leave that no factor ties to others, each with its best value."""
+        left = self.left
+        values, alone = self._alone()
+        if not alone.any():
+            return
+        self.values[self.variables[alone]] = values[alone]
+        self.variables = self.variables[~alone]
+        number = np.cumsum(~alone) - 1
+        blocks = []
+        for block in left.blocks:
+            away = alone[block.scopes[:, 0]]
+            self.constant += float(left.tops[block.table_of[away]].sum())
+            blocks.append(FactorBlock(number[block.scopes[~away]], block.table_of[~away]))
+        some = [block for block in blocks if len(block.table_of)]
+        self.left = _with_own_tables(left, np.flatnonzero(~alone), some)
 
     def _alone(self) -> tuple[Ints, Bools]:
         """The values of variables that no factor ties to others."""
@@ -116,6 +138,11 @@ class Settling:
             values[some] = cost.argmin(axis=1)
             self.undecided[self.variables[some]] = (table == top).sum() > 1
         return values, alone
+
+
+def _has_indifferent_axes(table: Floats) -> bool:
+    """Whether a table is the same for all values of some variable."""
+    return any((table == table.take([0], axis)).all() for axis in range(table.ndim))
 
 
 def _forced(network: WholeNetwork) -> tuple[Ints, Bools]:
@@ -149,14 +176,24 @@ def _only_values(table: Floats) -> list[tuple[int, int]]:
 
 def parts_of(network: WholeNetwork) -> Ints:
     """The number of the part that each variable is in; no factor ties parts to each other."""
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
+
+    _, part = connected_components(_ties(network), directed=False)
+    return np.asarray(part.astype(np.int64))
+
+
+def fewest_neighbours(network: WholeNetwork) -> int:
+    """Every variable has at least so many others in factors with it."""
+    ties = _ties(network)
+    return int(np.diff((ties + ties.T).tocsr().indptr).min(initial=network.size))
+
+
+def _ties(network: WholeNetwork) -> coo_array:
+    from scipy.sparse import coo_array
 
     one, other = neighbour_pairs(network)
     shape = (network.size, network.size)
-    ties = coo_array((np.ones(len(one), np.bool_), (one, other)), shape=shape)
-    _, part = connected_components(ties, directed=False)
-    return np.asarray(part.astype(np.int64))
+    return coo_array((np.ones(len(one), np.bool_), (one, other)), shape=shape)
 
 
 def neighbour_pairs(network: WholeNetwork) -> tuple[Ints, Ints]:

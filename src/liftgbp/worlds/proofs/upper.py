@@ -57,7 +57,8 @@ def upper_bound(
         with one_thread():
             rounds = cutting_rounds(program, budget, low)
         best = min(best, rounds.bound)
-        if low is None or beliefs is None or best - low <= Fraction(budget.gap):
+        enough = low is not None and best - low <= Fraction(budget.gap)
+        if low is None or beliefs is None or enough or budget.left() <= 0:
             continue
         scale = max(abs(best), abs(low), Fraction(1), *map(abs, program.energy))
         if rounds.bound - low <= NEARLY * scale:
