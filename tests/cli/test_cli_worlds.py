@@ -76,6 +76,12 @@ def test_queries_choose_what_is_listed(shell: Shell, tmp_path: Path) -> None:
     assert len(result_of(shell, *arguments)["true"]["follows(x,y)"]) == 39
 
 
+def test_some_of_very_many_atoms_are_listed(shell: Shell) -> None:
+    queries = ("-q", "left(x)", "-q", "friends(x,y)")
+    found = result_of(shell, "example:opposites", "-n", "person=1000000000", *queries)
+    assert [len(own) for own in found["true"].values()] == [200, 200]
+
+
 def test_nothing_true_is_said(shell: Shell) -> None:
     code, out, _ = shell("map", "example:transitive", "-n", "person=1000000")
     assert code == 0
