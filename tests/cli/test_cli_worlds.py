@@ -45,6 +45,7 @@ def test_what_is_not_proven(shell: Shell) -> None:
     assert second.endswith("; no world has more than 9.99999e+11")
 
 
+@pytest.mark.slow
 def test_a_gap_ends_the_search(shell: Shell) -> None:
     rough = result_of(shell, "example:no-four-friends", "-n", "person=1000", "--gap", "1e6")
     assert not rough["proven"]
@@ -73,6 +74,12 @@ def test_queries_choose_what_is_listed(shell: Shell, tmp_path: Path) -> None:
     assert "famous(Anna)" in out
     assert "follows(Anna,x): none is true" in out
     assert len(result_of(shell, *arguments)["true"]["follows(x,y)"]) == 39
+
+
+def test_some_of_very_many_atoms_are_listed(shell: Shell) -> None:
+    queries = ("-q", "left(x)", "-q", "friends(x,y)")
+    found = result_of(shell, "example:opposites", "-n", "person=1000000000", *queries)
+    assert [len(own) for own in found["true"].values()] == [200, 200]
 
 
 def test_nothing_true_is_said(shell: Shell) -> None:

@@ -133,6 +133,7 @@ def test_every_example_has_a_proven_world(name: str, size: int) -> None:
 # --- structure
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(worlds_with_evidence())
 def test_structure_tells_every_atom(world: BlockWorld) -> None:
@@ -166,6 +167,7 @@ class Plain:
         self.problem, self.value, self.atoms = world.problem, world.value, world.atoms
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(worlds_with_evidence())
 def test_structure_that_is_found_tells_every_atom(world: BlockWorld) -> None:

@@ -49,6 +49,7 @@ def test_formulas_about_all_objects(halves: liftgbp.BestWorld) -> None:
     assert not halves.holds("left(x)")
 
 
+@pytest.mark.slow
 def test_queries_about_some_objects() -> None:
     model = liftgbp.load("example:couples")
     world = liftgbp.best_world(model, {"person": 10_000}, evidence="married(Anna,Bob)")
@@ -196,6 +197,7 @@ def test_a_moment_is_enough_for_some_world() -> None:
     assert world.score <= 666_666_666_666 <= world.upper
 
 
+@pytest.mark.slow
 def test_an_interrupt_gives_the_best_world_so_far() -> None:
     def progress(stage: str, done: int, total: int) -> None:
         if stage.startswith("best world: score"):

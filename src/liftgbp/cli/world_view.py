@@ -56,7 +56,7 @@ def _show_structure(terminal: Terminal, structure: Result | None) -> None:
     for line in structure["words"]:
         terminal.say(line)
     blocks = structure["blocks"]
-    if not 1 < len(blocks) <= MOST_BLOCKS:
+    if not len({block["sort"] for block in blocks}) < len(blocks) <= MOST_BLOCKS:
         return
     columns = [Column("block"), Column("sort"), Column("objects", right=True)]
     sheet = Sheet("blocks", [*columns, Column("shape"), Column("true of each", prose=True)])

@@ -407,7 +407,8 @@ class BestWorld(Shown):
         ]
 
     def _some(self, query: str) -> list[str]:
-        return [self._fact(*row) for row in islice(self._rows(query), SHOWN_ATOMS)]
+        rows = WorldAtoms(self.world, some=True).of_query(query)
+        return [self._fact(*row) for row in islice(rows, SHOWN_ATOMS)]
 
     def _tally(self, text: str) -> tuple[int, ...]:
         count = parse_count(text)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice
 
 from liftgbp.lift.shatter.assignments import admits
 from liftgbp.model.ast import Atom, Constant, Predicate, Query, Term, Variable
@@ -17,21 +17,39 @@ from liftgbp.worlds import World
 MOST_ATOMS = 10**7
 """At most so many atoms of a world are written out."""
 
+LOOKED_AT = 10**5
+"""So many atoms are looked at where some are enough."""
+
 Row = tuple[Predicate, tuple[int, ...], int]
 """A predicate, the numbers of the objects of one of its atoms, and the number of its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorldAtoms:
-    """Lists of atoms; more than `MOST_ATOMS` are refused before the first one."""
+    """Lists of atoms; more than `MOST_ATOMS` are refused before the first one.
+
+    Where some are enough, none are refused, and the first `LOOKED_AT` are looked at.
+    """
 
     world: World
+    some: bool = False
+
+    @property
+    def _most(self) -> int:
+        return LOOKED_AT if self.some else MOST_ATOMS
+
+    def _check_number(self, text: str, number: int) -> None:
+        if number > MOST_ATOMS and not self.some:
+            raise CapacityError(
+                f"{text}, too many to write out (the cap is {MOST_ATOMS:,}); ask for count() of a "
+                "query, for the structure, or for the atoms of some objects"
+            )
 
     def true(self, predicate: Predicate) -> Iterator[Row]:
         """The atoms of a predicate that do not have their first value."""
         number = self.world.number(predicate.name)
-        _check_number(f"{number:,} atoms of {predicate.name} are true", number)
-        for objects, value in self.world.atoms(predicate.name):
+        self._check_number(f"{number:,} atoms of {predicate.name} are true", number)
+        for objects, value in islice(self.world.atoms(predicate.name), self._most):
             checkpoint()
             yield predicate, objects, value
 
@@ -39,8 +57,8 @@ class WorldAtoms:
         """All atoms of a predicate, in the order of their objects."""
         sizes = [self.world.problem.sizes[sort] for sort in predicate.sorts]
         number = math.prod(sizes)
-        _check_number(f"{predicate.name} has {number:,} atoms", number)
-        for objects in product(*map(range, sizes)):
+        self._check_number(f"{predicate.name} has {number:,} atoms", number)
+        for objects in _tuples(sizes, self._most):
             checkpoint()
             yield predicate, objects, self.world.value(predicate.name, objects)
 
@@ -59,8 +77,8 @@ class WorldAtoms:
                     yield row
             return
         number = math.prod(sizes)
-        _check_number(f"{text} has {number:,} atoms", number)
-        for chosen in product(*map(range, sizes)):
+        self._check_number(f"{text} has {number:,} atoms", number)
+        for chosen in _tuples(sizes, self._most):
             checkpoint()
             way = dict(zip(variables, chosen, strict=True))
             if self._is_asked(query, variables, way):
@@ -103,9 +121,15 @@ class WorldAtoms:
         return admits(query.restrictions, object_of)
 
 
-def _check_number(text: str, number: int) -> None:
-    if number > MOST_ATOMS:
-        raise CapacityError(
-            f"{text}, too many to write out (the cap is {MOST_ATOMS:,}); ask for count() of a "
-            "query, for the structure, or for the atoms of some objects"
-        )
+def _tuples(sizes: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
+    """The first tuples of numbers below sizes, in order.
+
+    >>> list(_tuples([10**18, 2], 3))
+    [(0, 0), (0, 1), (1, 0)]
+    """
+    for number in range(min(math.prod(sizes), most)):
+        left, found = number, list[int]()
+        for size in reversed(sizes):
+            left, own = divmod(left, size)
+            found.append(own)
+        yield tuple(reversed(found))
