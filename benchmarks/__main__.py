@@ -6,7 +6,8 @@ proven bounds (`benchmarks.proven`) and of trust (`benchmarks.trust`) take minut
 name.
 `benchmarks.peers` puts more programs beside one model, and `benchmarks.jobs` measures what several
 processes gain. `benchmarks.scale` measures large networks stage by stage, `benchmarks.real` data
-sets that a user has. `benchmarks.answers` writes a table of answers and compares two of them.
+sets that a user has. `benchmarks.worlds` looks for best worlds beside other programs.
+`benchmarks.answers` writes a table of answers and compares two of them.
 """
 
 from benchmarks import engine, evidence, solvers, startup

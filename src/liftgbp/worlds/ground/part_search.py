@@ -37,7 +37,7 @@ class Steps:
     rounds     how often each variable is in a neighbourhood without any gain
     variables  of a linear program
     entries    beliefs of regions in a linear program
-    nodes      of a tree of programs in whole numbers
+    nodes      of a tree of programs in whole numbers; large ones get fewer
     """
 
     states: int
@@ -49,13 +49,19 @@ class Steps:
 
 
 STEPS = {
-    "quick": Steps(2**18, 60, 5, 10_000, 20_000, 1_000),
-    "normal": Steps(2**22, 300, 20, 50_000, 200_000, 20_000),
+    "quick": Steps(2**18, 60, 5, 10_000, 20_000, 100),
+    "normal": Steps(2**22, 300, 20, 50_000, 200_000, 2_000),
     "thorough": Steps(2**25, 1_500, 100, 500_000, 2_000_000, 200_000),
 }
 
 FEW_ACTIVE = 0.1
 """A program is sparse if cutting planes left most of its cubes out: this share is in it at most."""
+
+SPARSE_NODES = 10
+"""Nodes of sparse programs take a tenth of the time."""
+
+LARGE = 5_000
+"""From so many variables on, the time that a node takes grows like their square."""
 
 EARLIER_SHARE = 0.5
 """What a method may take of the time that is left, if others are to follow."""
@@ -66,7 +72,7 @@ def methods_for(steps: Steps) -> Iterator[Method]:
     yield MaximumFlow()
     yield Eliminating(steps.states)
     yield CuttingPlanes(steps.variables)
-    yield WholeNumbers(steps.variables, steps.nodes, sparse=True)
+    yield WholeNumbers(steps.variables, SPARSE_NODES * steps.nodes, sparse=True)
     yield Cooling(steps.sweeps)
     yield Neighbourhoods(steps.rounds)
     yield Regions("loops:4", steps.entries)
@@ -229,7 +235,7 @@ class CuttingPlanes:
 
     def improve(self, known: Known) -> bool:
         """A bound, and perhaps the best world."""
-        return _cut(known, None)
+        return _cut(known, known.earlier(), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,10 +328,11 @@ class WholeNumbers:
 
     def improve(self, known: Known) -> bool:
         """Worlds and bounds."""
-        return _cut(known, self.nodes)
+        nodes = max(1, int(self.nodes * min(1.0, (LARGE / known.part.size) ** 2)))
+        return _cut(known, known.earlier() if self.sparse else known.left, nodes)
 
 
-def _cut(known: Known, nodes: int | None) -> bool:
+def _cut(known: Known, left: Callable[[], float], nodes: int | None) -> bool:
     found = False
     last: list[Ints] = []
 
@@ -334,7 +341,7 @@ def _cut(known: Known, nodes: int | None) -> bool:
         found |= known.hear(values, upper)
         last[:] = [] if values is None else [values]
 
-    ended = by_cutting(known.program, known.left if nodes else known.earlier(), hear, nodes)
+    ended = by_cutting(known.program, left, hear, nodes)
     if ended.fewest and last and known.part.score(last[0]) == known.score == known.upper:
         known.values, known.fewest = last[0], True
     return found
