@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
 from all_worlds import Atom, placed_beliefs
+from liftgbp.evidence import Problem
 from liftgbp.lift.regions import LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import NormalModel, shatter
 from liftgbp.methods.bounding.count_cuts import Cut, looks_of
@@ -73,7 +74,8 @@ def test_cuts_hold_at_random_worlds(case: Case, family: str, seed: int) -> None:
         consistent = polytope(plan.layout)
         for row, right in zip(consistent.matrix, consistent.right_side, strict=True):
             assert sum(int(a) * b for a, b in zip(row, beliefs, strict=True)) == int(right)
-        for own in source.sample(looks, min(6, len(looks))):
+        # Those of several classes come last.
+        for own in [*source.sample(looks, min(5, len(looks))), *looks[-3:]]:
             for _ in range(6):
                 vector = [source.randint(-3, 3) for _ in range(own.kinds)]
                 for whole in range(-4, 4):
@@ -93,7 +95,7 @@ def test_one_look_by_hand(whole: int) -> None:
     """(K - m)(K - m - 1) for K of five nodes with s, from the share of pairs by how many have s."""
     graph, plan = pairs_program()
     (own,) = looks_of(graph, plan.layout, polytope(plan.layout))
-    assert (own.others, own.kinds) == (5, 2)
+    assert (own.size, own.kinds) == (5, 2)
     for true in range(6):
         world: dict[Atom, int] = {(0, ((0, k),)): int(k < true) for k in range(5)}
         beliefs = exact_beliefs(graph, plan, world)
@@ -105,11 +107,44 @@ def test_one_look_by_hand(whole: int) -> None:
         assert cut.at(beliefs) >= 0
 
 
+def two_classes() -> tuple[LiftedRegionGraph, Plan]:
+    model = liftgbp.parse("old(node)\ns(node)\n1 s(x) ^ s(y) | x != y")
+    facts = "old(A)\nold(B)\nold(C)\n!old(D)\n!old(E)\n!old(F)\n!old(G)"
+    problem = Problem.of(model, facts, {"node": 7})
+    return prepared(shatter(model, {"node": 7}, evidence=problem.evidence), "objects:2")
+
+
+@pytest.mark.parametrize("vector", [(0, 1, 0, 1), (0, 1, 0, -1), (0, 2, 1, -1), (1, 0, 0, 3)])
+@pytest.mark.parametrize("whole", [-2, 0, 1, 3])
+def test_looks_of_two_classes_by_hand(vector: tuple[int, ...], whole: int) -> None:
+    """Three old nodes and four others: (v·K - m)(v·K - m - 1), where K counts both."""
+    graph, plan = two_classes()
+    *_, own = looks_of(graph, plan.layout, polytope(plan.layout))
+    assert sorted(own.among) == [3, 3, 4, 4]
+    assert own.size == 7
+    cut = own.cut(vector, whole)
+    assert cut is not None
+    ratios = set()
+    sizes = graph.normal.class_sizes
+    for true in product(*(range(n + 1) for n in sizes)):
+        world = {(1, ((c, k),)): int(k < true[c]) for c, n in enumerate(sizes) for k in range(n)}
+        beliefs = exact_beliefs(graph, plan, world)
+        assert beliefs is not None
+        counts = [own for n, k in zip(sizes, true, strict=True) for own in (n - k, k)]
+        total = sum(v * k for v, k in zip(vector, counts, strict=True))
+        raw = (total - whole) * (total - whole - 1)
+        assert (raw == 0) == (cut.at(beliefs) == 0)
+        ratios |= {cut.at(beliefs) / raw} if raw else set()
+    # Cuts are divided by what all coefficients have in common.
+    assert len(ratios) == 1
+    assert ratios.pop() > 0
+
+
 def test_violated_cuts_cut_off_the_beliefs() -> None:
     """All pairs differ: impossible with three nodes or more."""
     graph, plan = pairs_program()
     (own,) = looks_of(graph, plan.layout, polytope(plan.layout))
-    columns = own.column[np.isin(own.pair, [1, 2])]
+    columns = own.column[own.first != own.second]
     beliefs = np.zeros(len(polytope(plan.layout).outer))
     beliefs[columns] = 0.5
     found: list[Cut] = list(own.violated(beliefs))

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import combinations, combinations_with_replacement, islice, product
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from liftgbp.lift.regions import LiftedRegionGraph
 from liftgbp.lift.signature import Cluster, Obj, objects_of
 from liftgbp.plan import Layout
 from liftgbp.solve.energy import Polytope
-from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.arrays import Bools, Floats, Ints
 from liftgbp.support.limits import checkpoint
 
 MOST_STATES = 2**16
@@ -89,42 +89,42 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """How the other objects of a class look to roots in one state.
+    """How other objects, of one class or of several, look to roots in one state.
 
-    A term says that an entry of an outer region counts `times` in P(s, f, g), where `pair` is
-    f * kinds + g.
+    A term says that an entry of an outer region counts `times` in P(s, f, g), where one object
+    looks like `first` and another one like `second`.
 
-    others  how many other objects there are
-    kinds   in how many ways they look
+    size    how many other objects there are
+    among   for each way to look, how many of them may
+    apart   for each term, whether its objects are of different classes
+    whole   for each term, whether it is one of those that add up to P(s)
     """
 
-    others: int
-    kinds: int
-    pair: Ints
+    size: int
+    among: tuple[int, ...]
+    first: Ints
+    second: Ints
     column: Ints
     times: Ints
+    apart: Bools
+    whole: Bools
 
-    def pairs(self, beliefs: Floats) -> Floats:
-        """P(s, f, g) as a square matrix."""
-        terms = self.times * beliefs[self.column]
-        flat = np.bincount(self.pair, terms, self.kinds**2)
-        return flat.astype(float).reshape(self.kinds, self.kinds)
-
-    def exact_pairs(self, beliefs: Sequence[Fraction]) -> list[list[Fraction]]:
-        """The same in fractions."""
-        found = [[Fraction(0)] * self.kinds for _ in range(self.kinds)]
-        for pair, column, times in self._terms:
-            if beliefs[column]:
-                found[pair // self.kinds][pair % self.kinds] += times * beliefs[column]
-        return found
+    @property
+    def kinds(self) -> int:
+        """In how many ways objects look."""
+        return len(self.among)
 
     def cut(self, vector: Sequence[int], whole: int) -> Cut | None:
         """The inequality of a whole vector and a whole number; nothing if it says 0 >= 0."""
-        n = self.others
         total: dict[int, int] = {}
-        for pair, column, times in self._terms:
-            f, g = vector[pair // self.kinds], vector[pair % self.kinds]
-            value = n * (n - 1) * f * g + n * f * (f - 2 * whole - 1) + whole * (whole + 1)
+        for first, second, column, times, apart, counted in self._terms:
+            n, f, g = self.among[first], vector[first], vector[second]
+            if apart:
+                value = 2 * n * self.among[second] * f * g
+            else:
+                value = n * (n - 1) * f * g + n * f * (f - 2 * whole - 1)
+            if counted:
+                value += whole * (whole + 1)
             total[column] = total.get(column, 0) + times * value
         found = {column: value for column, value in sorted(total.items()) if value}
         if not found:
@@ -134,20 +134,26 @@ class Looks:
 
     def violated(self, beliefs: Floats) -> Iterator[Cut]:
         """The cuts that beliefs violate most."""
-        joint = self.pairs(beliefs)
-        total = float(joint.sum())
+        terms = self.times * beliefs[self.column]
+        total = float(terms[self.whole].sum())
         if total < RARE:
             return
-        joint = (joint + joint.T) / (2 * total)
-        single, n = joint.sum(axis=1), self.others
-        moments = (n - 1) / n * joint + np.diag(single) / n
+        # All in shares: of the probability of the roots, and of the number of objects.
+        terms, among = terms / total, np.array(self.among) / self.size
+        one = ~self.apart
+        single = among * np.bincount(self.first[one], terms[one], self.kinds)
+        weights = among[self.first] * np.where(
+            self.apart, 2 * among[self.second], among[self.first] - 1 / self.size
+        )
+        joint = np.zeros((self.kinds, self.kinds))
+        np.add.at(joint, (self.first, self.second), weights * terms)
+        moments = (joint + joint.T) / 2 + np.diag(single) / self.size
         vectors = np.array(list(self._directions(moments)), dtype=float)
-        means = n * (vectors @ single)
         # The whole number below the mean makes the most of a vector.
-        wholes = np.floor(means)
-        centred = vectors - (wholes / n)[:, None]
+        wholes = np.floor(self.size * (vectors @ single))
+        centred = vectors - (wholes / self.size)[:, None]
         second = np.einsum("kf,fg,kg->k", centred, moments, centred)
-        value = second - (centred @ single) / n
+        value = second - (centred @ single) / self.size
         size = np.abs(centred).max(axis=1) ** 2
         worst = np.argsort(value / np.maximum(size, RARE), kind="stable")
         for number in worst[:PER_LOOKS].tolist():
@@ -162,29 +168,37 @@ class Looks:
 
         With each of them, what is left in its own units.
         """
-        joint = self.exact_pairs(beliefs)
-        single = [sum(row, Fraction(0)) for row in joint]
-        total, n = sum(single, Fraction(0)), self.others
+        single = [Fraction(0)] * self.kinds
+        joint: dict[tuple[int, int], Fraction] = {}
+        total = Fraction(0)
+        for first, second, column, times, apart, counted in self._terms:
+            if belief := times * beliefs[column]:
+                n = self.among[first]
+                single[first] += 0 if apart else n * belief
+                weight = 2 * n * self.among[second] if apart else n * (n - 1)
+                joint[first, second] = joint.get((first, second), Fraction(0)) + weight * belief
+                total += belief if counted else 0
         if not total:
             return
         live = [k for k in range(self.kinds) if single[k]]
         for vector in islice(whole_vectors(self.kinds, live), most_vectors):
-            nonzero = [k for k in live if vector[k]]
-            mean = sum((vector[k] * single[k] for k in nonzero), Fraction(0)) * n
-            pairs = ((f, g) for f in nonzero for g in nonzero if joint[f][g])
-            second = n * (n - 1) * sum(vector[f] * vector[g] * joint[f][g] for f, g in pairs)
-            second += n * sum(vector[k] ** 2 * single[k] for k in nonzero)
+            mean = sum((vector[k] * single[k] for k in live), Fraction(0))
+            second_moment = sum(
+                (vector[f] * vector[g] * own for (f, g), own in joint.items()),
+                sum((vector[k] ** 2 * single[k] for k in live), Fraction(0)),
+            )
             below = math.floor(mean / total)
             for whole in (below - 1, below, below + 1):
-                left = second - (2 * whole + 1) * mean + whole * (whole + 1) * total
-                if left * n <= FEW_EXCEPTIONS * total:
+                left = second_moment - (2 * whole + 1) * mean + whole * (whole + 1) * total
+                if left * self.size <= FEW_EXCEPTIONS * total:
                     found = self.cut(vector, whole)
                     if found is not None:
                         yield found, left
 
     @cached_property
-    def _terms(self) -> list[tuple[int, int, int]]:
-        return list(zip(self.pair.tolist(), self.column.tolist(), self.times.tolist(), strict=True))
+    def _terms(self) -> list[tuple[int, int, int, int, bool, bool]]:
+        columns = self.first, self.second, self.column, self.times, self.apart, self.whole
+        return list(zip(*(own.tolist() for own in columns), strict=True))
 
     def _directions(self, moments: Floats) -> Iterator[Sequence[float] | Floats]:
         """Whole vectors along which counts may vary less than they must."""
@@ -235,7 +249,8 @@ def whole_vectors(kinds: int, live: Iterable[int]) -> Iterator[tuple[int, ...]]:
 
 
 def looks_of(graph: LiftedRegionGraph, layout: Layout, consistent: Polytope) -> list[Looks]:
-    """All roots in all states, inside all outer regions, one of each orbit of symmetries."""
+    """All roots in all states, and all others of one class; of one root, also those of several."""
+    pairs: dict[_Name, dict[tuple[int, int], _Pair]] = {}
     found: list[Looks] = []
     for region in np.unique(layout.region_of[consistent.outer]).tolist():
         shape = layout.shapes[region]
@@ -247,52 +262,92 @@ def looks_of(graph: LiftedRegionGraph, layout: Layout, consistent: Polytope) -> 
         entry_of = layout.entry_of[region]
         states = np.flatnonzero(entry_of >= 0)
         values = np.array(np.unravel_index(states, shape)).reshape(len(shape), len(states))
-        columns = first + entry_of[states]
-        for others, roots, left, right in _choices(own.cluster, own.symmetries, graph.class_sizes):
-            code = [_codes(values, shape, axes) for axes in (roots, left, right)]
-            found += _by_state(others, code[0], code[1], code[2], columns)
-    return found
+        for choice in _choices(own.cluster, own.symmetries):
+            others = [
+                graph.class_sizes[cls] - sum(cls == root[0] for root in choice.roots)
+                for cls in choice.classes
+            ]
+            pair = _Pair(
+                others=(others[0], others[1]),
+                roots=_codes(values, shape, choice.rooted),
+                left=_codes(values, shape, choice.left),
+                right=_codes(values, shape, choice.right),
+                columns=first + entry_of[states],
+            )
+            if choice.classes[0] == choice.classes[1]:
+                found += _by_state([pair]) if others[0] > 1 else []
+            if len(choice.roots) <= 1:
+                pairs.setdefault(choice.name, {}).setdefault(choice.classes, pair)
+    return found + [looks for known in pairs.values() for looks in _of_several(known)]
 
 
-_Choice = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""The number of others, and the axes of the roots, of one other object, and of another one."""
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Two objects of a cluster, and roots; the axes of atoms of each with the roots, in order."""
+
+    classes: tuple[int, int]
+    roots: tuple[Obj, ...]
+    rooted: tuple[int, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    name: _Name
 
 
-def _choices(
-    cluster: Cluster, symmetries: Sequence[Sequence[int]], class_sizes: Sequence[int]
-) -> Iterator[_Choice]:
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """How two objects look in each state of a region: how many may, codes of states, entries."""
+
+    others: tuple[int, int]
+    roots: Ints
+    left: Ints
+    right: Ints
+    columns: Ints
+
+
+_Name = tuple[tuple[int, ...], tuple[tuple[int, tuple[bool, ...]], ...], tuple[int, ...]]
+"""What one root with its atoms, and the atoms of others with it, are called in all regions."""
+
+
+def _choices(cluster: Cluster, symmetries: Sequence[Sequence[int]]) -> Iterator[_Choice]:
     place = {atom: k for k, atom in enumerate(cluster)}
-    objects = objects_of(cluster)
+    objects = sorted(objects_of(cluster))
     seen: set[tuple[frozenset[int], frozenset[frozenset[int]]]] = set()
     for y, z in combinations(objects, 2):
-        if y[0] != z[0]:
-            continue
         free = [obj for obj in objects if obj not in (y, z)]
         for roots in (own for size in range(len(free) + 1) for own in combinations(free, size)):
             pairs = _axes_of_both(place, set(roots), y, z)
-            others = class_sizes[y[0]] - sum(obj[0] == y[0] for obj in roots)
-            if not pairs or others < 2:
+            if not pairs:
                 continue
-            rooted = tuple(k for atom, k in place.items() if set(atom[1]) <= set(roots))
-            left, right = tuple(k for k, _ in pairs), tuple(k for _, k in pairs)
-            key = frozenset(rooted), frozenset([frozenset(left), frozenset(right)])
+            rooted = sorted(
+                (predicate, k) for (predicate, args), k in place.items() if set(args) <= set(roots)
+            )
+            left, right = tuple(own[1] for own in pairs), tuple(own[2] for own in pairs)
+            key = frozenset(k for _, k in rooted), frozenset([frozenset(left), frozenset(right)])
             if key in seen:
                 continue
             seen |= _orbit(key, symmetries)
-            yield others, rooted, left, right
+            name = (
+                tuple(cls for cls, _ in roots),
+                tuple(own[0] for own in pairs),
+                tuple(predicate for predicate, _ in rooted),
+            )
+            yield _Choice((y[0], z[0]), roots, tuple(k for _, k in rooted), left, right, name)
 
 
 def _axes_of_both(
     place: Mapping[tuple[int, tuple[Obj, ...]], int], roots: set[Obj], y: Obj, z: Obj
-) -> list[tuple[int, int]]:
-    """The axes of atoms about an object and roots, and those of the same atoms about another."""
+) -> list[tuple[tuple[int, tuple[bool, ...]], int, int]]:
+    """The axes of atoms about an object and roots, and those of the same atoms about another.
+
+    Each with its predicate, and which of its arguments the object is.
+    """
     pairs = []
     for (predicate, args), axis in place.items():
         if y in args and set(args) <= roots | {y}:
             other = place.get((predicate, tuple(z if obj == y else obj for obj in args)))
             if other is not None:
-                pairs.append((axis, other))
-    return pairs
+                pairs.append(((predicate, tuple(obj == y for obj in args)), axis, other))
+    return sorted(pairs)
 
 
 def _orbit(
@@ -312,6 +367,14 @@ def _orbit(
     return found
 
 
+def _of_several(known: Mapping[tuple[int, int], _Pair]) -> Iterator[Looks]:
+    """The looks of objects of all classes that are known with each other."""
+    classes = sorted(a for (a, b), pair in known.items() if a == b and pair.others[0] > 1)
+    wanted = list(combinations_with_replacement(classes, 2))
+    if len(classes) > 1 and all(own in known for own in wanted):
+        yield from _by_state([known[own] for own in wanted], wanted)
+
+
 def _codes(values: Ints, shape: Sequence[int], axes: Sequence[int]) -> Ints:
     """The joint state of some axes, as a number."""
     code = np.zeros(values.shape[1], dtype=np.int64)
@@ -320,13 +383,45 @@ def _codes(values: Ints, shape: Sequence[int], axes: Sequence[int]) -> Ints:
     return code
 
 
-def _by_state(others: int, roots: Ints, left: Ints, right: Ints, columns: Ints) -> Iterator[Looks]:
+def _by_state(
+    pairs: Sequence[_Pair], classes: Sequence[tuple[int, int]] = ((0, 0),)
+) -> Iterator[Looks]:
+    """One for each state of the roots. Ways to look are told apart by class and state."""
+    first, second = (
+        np.concatenate([_labels(cls[side], own) for cls, own in zip(classes, codes, strict=True)])
+        for side, codes in enumerate(zip(*((own.left, own.right) for own in pairs), strict=True))
+    )
+    among = {
+        cls: n
+        for own, pair in zip(classes, pairs, strict=True)
+        for cls, n in zip(own, pair.others, strict=True)
+    }
+    lengths = [len(own.roots) for own in pairs]
+    roots = np.concatenate([own.roots for own in pairs])
+    columns = np.concatenate([own.columns for own in pairs])
+    apart = np.repeat([a != b for a, b in classes], lengths)
+    whole = np.repeat([own == classes[0] for own in classes], lengths)
     for state in np.unique(roots):
-        own = np.flatnonzero(roots == state)
-        kinds, number = np.unique(np.concatenate([left[own], right[own]]), return_inverse=True)
+        here = np.flatnonzero(roots == state)
+        kinds, number = np.unique(
+            np.concatenate([first[here], second[here]]), axis=0, return_inverse=True
+        )
         if not 2 <= len(kinds) <= MOST_LOOKS:
             continue
-        pair = number[: len(own)] * len(kinds) + number[len(own) :]
-        width = int(columns.max()) + 1
-        terms, times = np.unique(pair * width + columns[own], return_counts=True)
-        yield Looks(others, len(kinds), terms // width, terms % width, times)
+        number = number.reshape(2, len(here))
+        rows = np.stack([*number, columns[here], apart[here], whole[here]])
+        terms, times = np.unique(rows, axis=1, return_counts=True)
+        yield Looks(
+            size=sum(among.values()),
+            among=tuple(among[cls] for cls in kinds[:, 0].tolist()),
+            first=terms[0],
+            second=terms[1],
+            column=terms[2],
+            times=times,
+            apart=terms[3].astype(bool),
+            whole=terms[4].astype(bool),
+        )
+
+
+def _labels(cls: int, codes: Ints) -> Ints:
+    return np.column_stack([np.full(len(codes), cls), codes])

@@ -166,8 +166,13 @@ class _Here:
         """The point after one step."""
         self._factorise()
         # How far μ falls if one heads for the end shows how far it may fall now.
-        ahead = self._mean(self._moved(self._change(SHRINK_AT_ONCE * self.mu)))
-        falls = max(min(1.0, ahead / self.mu) ** 3, SHRINK)
+        change = self._change(SHRINK_AT_ONCE * self.mu)
+        ahead = self._mean(self._moved(change))
+        left = min(1.0, ahead / self.mu)
+        if len(self._program.cuts):
+            # Slacks of cuts shorten steps of beliefs; μ is not to fall faster than equations hold.
+            left = max(left, 1 - self._primal(change))
+        falls = max(left**3, SHRINK)
         return self._moved(self._change(max(falls * self.mu, LAST)))
 
     def _factorise(self) -> None:
@@ -237,11 +242,16 @@ class _Here:
             cut_weights=cut_weights - point.cut_weights * (1 + grown / point.slacks),
         )
 
-    def _moved(self, change: _Point) -> _Point:
+    def _primal(self, change: _Point) -> float:
+        """The part of a step after which beliefs, levels and cuts are still inside."""
         point = self._point
-        primal = min(
+        return min(
             _part(change.b), _inside(change.w, point.w), _inside(change.slacks, point.slacks)
         )
+
+    def _moved(self, change: _Point) -> _Point:
+        point = self._point
+        primal = self._primal(change)
         dual = min(
             _part(change.z),
             _inside(change.weights, point.weights),
