@@ -1,7 +1,7 @@
 """Do answers depend on the processor? The same runs under six arithmetics, each in a process.
 
 `python -m benchmarks.portable` takes more than an hour, and with `quick` after it, without the
-default effort, some five minutes. `--part 3/8` takes every eighth run from the third on. With
+default effort, some five minutes. `--part 3/7` takes every seventh run from the third on. With
 `--journal FOLDER`, what is done is kept there: an interrupted run goes on, and parts are compared
 together. It ends with code 1 if trust, shares of minima or probabilities of trusted answers differ.
 
@@ -63,7 +63,7 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> Part:
-        """The part that `3/8` stands for."""
+        """The part that `3/7` stands for."""
         first, _, every = text.partition("/")
         part = cls(int(first), int(every))
         if not 1 <= part.first <= part.every:
@@ -81,7 +81,7 @@ class Part:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("efforts", nargs="*", metavar="EFFORT", choices=[[], *EFFORTS])
-    parser.add_argument("--part", type=Part.parse, default=Part(1, 1), help="as in 3/8")
+    parser.add_argument("--part", type=Part.parse, default=Part(1, 1), help="as in 3/7")
     parser.add_argument("--journal", type=Path, help="a folder that keeps what is done")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()

@@ -11,7 +11,7 @@ import pytest
 import liftgbp
 from command_shell import Shell
 from liftgbp.model.example_models import FOLDER as MODELS
-from liftgbp.posterior.wording import ADVICE
+from liftgbp.report.wording import ADVICE
 from liftgbp.solve import flood, search
 
 MOST_WORK = 3e12

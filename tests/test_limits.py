@@ -137,6 +137,22 @@ def test_all_points_of_a_sweep_count_together(model: liftgbp.Model, clock: Clock
         list(found)
 
 
+@pytest.mark.parametrize("judging", ["bounding log Z", "sampling"])
+def test_no_judge_is_left_out_because_time_is_up(judging: str, clock: Clock) -> None:
+    """The answer was there, but nobody may take it for one that was judged."""
+    stages: list[str] = []
+
+    def slow(stage: str, _done: int, _total: int) -> None:
+        stages.append(stage)
+        if stage == judging:
+            clock.now += 3600
+
+    model = liftgbp.load(MODELS / "transitive.mln")
+    with pytest.raises(LimitExceeded, match="longer than 60 s"):
+        liftgbp.infer(model, {"person": 4}, exact=False, progress=slow, limits=Limits(seconds=60))
+    assert judging in stages
+
+
 def test_inner_limits_do_not_lift_outer_ones(clock: Clock) -> None:
     with room.Watch(Limits(seconds=60)).running(), room.Watch(Limits(seconds=1e6)).running():
         clock.now += 3600

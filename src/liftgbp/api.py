@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeGuard, Unpack, cast, overload
 
 from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.lift.regions import Family, parse_family
@@ -66,25 +66,34 @@ Observed = str | os.PathLike[str] | Mapping[int, int]
 """Evidence about a network: a `.uai.evid` file, or the values of some variables."""
 
 
+class _HowToAnswer(TypedDict, total=False):
+    """What `infer` takes about models and about networks."""
+
+    effort: EffortChoice
+    regions: str | None
+    exact: bool | None
+    solver: SolverChoice
+    strict: bool
+    limits: Limits | None
+    progress: Progress
+
+
+class _HowToAnswerAboutModels(_HowToAnswer, total=False):
+    via: ViaChoice
+    sum_over: str | Iterable[str] | None
+    blocks: BlocksChoice | None
+    queries: str | Iterable[str]
+    table_cap: int
+    bounds: bool
+
+
 @overload
 def infer(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: AnyEvidence | None = None,
-    via: ViaChoice = "auto",
-    effort: EffortChoice = "normal",
-    sum_over: str | Iterable[str] | None = None,
-    blocks: BlocksChoice | None = None,
-    regions: str | None = None,
-    queries: str | Iterable[str] = (),
-    exact: bool | None = None,
-    solver: SolverChoice = "auto",
-    table_cap: int = TABLE_CAP,
-    bounds: bool = False,
-    strict: bool = False,
-    limits: Limits | None = None,
-    progress: Progress = silent,
+    **options: Unpack[_HowToAnswerAboutModels],
 ) -> Answers: ...
 
 
@@ -94,19 +103,7 @@ def infer(
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Sequence[Evidence],
-    via: ViaChoice = "auto",
-    effort: EffortChoice = "normal",
-    sum_over: str | Iterable[str] | None = None,
-    blocks: BlocksChoice | None = None,
-    regions: str | None = None,
-    queries: str | Iterable[str] = (),
-    exact: bool | None = None,
-    solver: SolverChoice = "auto",
-    table_cap: int = TABLE_CAP,
-    bounds: bool = False,
-    strict: bool = False,
-    limits: Limits | None = None,
-    progress: Progress = silent,
+    **options: Unpack[_HowToAnswerAboutModels],
 ) -> list[Answers]: ...
 
 
@@ -116,13 +113,7 @@ def infer(
     *,
     evidence: Observed | None = None,
     via: Literal["auto", "ground"] = "auto",
-    effort: EffortChoice = "normal",
-    regions: str | None = None,
-    exact: bool | None = None,
-    solver: SolverChoice = "auto",
-    strict: bool = False,
-    limits: Limits | None = None,
-    progress: Progress = silent,
+    **options: Unpack[_HowToAnswer],
 ) -> Answers: ...
 
 
@@ -222,7 +213,9 @@ def infer(
             missing = [text for text in texts if not posterior.holds(text)]
             if missing and posterior.via == "lifted":
                 question = question.with_regions_for(missing)
-                posterior = question.answered(bounds=bounds)
+                # Parts that were answered exactly are again; a whole that was not never is.
+                parts = bool(posterior.provenance.parts)
+                posterior = question.answered(bounds=bounds, exact=parts)
         posterior = replace(posterior, seconds=time.perf_counter() - started)
         answers = Answers(posterior, request.tried, question)
         if strict and not answers.trusted:
@@ -245,7 +238,11 @@ def _refuse_for_networks(request: Request, bounds: bool) -> None:
         )
 
 
-def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options: Any) -> Model:
+def fit_weights(
+    model: Model,
+    sizes: Mapping[str, int] | None = None,
+    **options: Unpack[_HowToAnswerAboutModels],
+) -> Model:
     """The model with formulas whose weights meet its demands (`P(smokes(x)) = 0.3`).
 
     Shares are those that `infer` finds without evidence, for these sizes and options.
@@ -260,7 +257,7 @@ def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options:
         return model
     from liftgbp.strategy.fitting import fitted
 
-    return fitted(model, lambda own: infer(own, sizes, **options).query)
+    return fitted(model, lambda weighted: infer(weighted, sizes, **options).query)
 
 
 def _problem(
@@ -284,8 +281,7 @@ def _problem(
     if fit and model.demands:
         named = known.enlarge(model)
         domains = named.domain_sizes(sizes)
-        options = {"table_cap": run.table_cap, "progress": run.progress}
-        model = fit_weights(named, domains, **options)
+        model = fit_weights(named, domains, table_cap=run.table_cap, progress=run.progress)
     return Problem.of(model, known, sizes)
 
 
@@ -507,20 +503,20 @@ def export_network(
     """
     from liftgbp.ground.formats import check_target, write_network
     from liftgbp.ground.grounding import atom_names, ground_network, rule_counts
-    from liftgbp.support.files import check_apart, held
+    from liftgbp.support.files import check_apart, locked
 
     run = Run(Auto(), table_cap, progress)
     problem = _problem(model, sizes, evidence, run)
     file = checked_path("path", path)
-    for own in check_target(file):
-        check_apart(own, problem.files)
+    for target in check_target(file):
+        check_apart(target, problem.files)
     # Counted first, as they would fill the memory; some may turn out to be one factor.
     counts = rule_counts(problem, table_cap=table_cap, progress=progress)
     groundings = sum(count.factors for count in counts)
     what = f"writing {groundings} ground formulas"
     check_work(what, groundings // WRITTEN_AT_ONCE, "use smaller domains")
     # Two files are written, which must belong together.
-    with held(file):
+    with locked(file):
         network = ground_network(problem, table_cap=table_cap, progress=progress)
         number = network.factors + len(network.ranges)
         what = f"writing {network.factors} factors over {len(network.ranges)} atoms"

@@ -18,8 +18,8 @@ from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
 from liftgbp.oracle import reference
 from liftgbp.posterior import Posterior
-from liftgbp.posterior.wording import sentence
-from liftgbp.solve import Solution
+from liftgbp.report.wording import sentence
+from liftgbp.solve import Solution, Tolerances
 from liftgbp.support.errors import CapacityError, ContradictionError
 from liftgbp.support.progress import silent
 from random_models import models, sizes
@@ -28,7 +28,7 @@ from random_models import models, sizes
 def judge_of(model: Model, domain: dict[str, int]) -> ProvenJudge:
     objects = choose_via("lifted", Problem.of(model, None, domain))
     assert objects is not None
-    return ProvenJudge("normal", Shattering(objects), silent)
+    return ProvenJudge("normal", Shattering(objects), Tolerances(), silent)
 
 
 def quick(model: Model, domain: dict[str, int]) -> Posterior:

@@ -204,7 +204,7 @@ def test_bad_input(options: dict[str, Any], words: str) -> None:
 
 def test_the_ground_route_has_no_bounds() -> None:
     model = liftgbp.load("example:friends-smokers")
-    with pytest.raises(liftgbp.InputError, match="via='lifted'"):
+    with pytest.raises(liftgbp.InputError, match="use via lifted"):
         liftgbp.infer(model, {"person": 3}, via="ground", bounds=True)
 
 

@@ -62,7 +62,7 @@ def test_help_does_without_the_engine(arguments: list[str]) -> None:
 NOT_FOR_SMALL_QUERIES = {
     *("scipy", "duckdb", "matplotlib", "mpmath", "numpy.ma", "numpy.random", "statistics"),
     *("html", "threadpoolctl", "liftgbp.pictures.charts"),
-    *(f"liftgbp.cli.{file}" for file in ("checks", "explanations", "second_opinions")),
+    *(f"liftgbp.cli.{file}" for file in ("checks", "second_opinions")),
     *("liftgbp.ground.grounding", "liftgbp.ground.compress", "liftgbp.oracle"),
     *(f"liftgbp.methods.{part}" for part in ("sampling", "bounding", "blocks", "counting")),
     *(f"liftgbp.evidence.{file}" for file in ("read", "fact_lines", "fact_tables")),

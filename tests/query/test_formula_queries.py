@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import infer, parse, parse_evidence, sample
+import liftgbp
+from liftgbp import Answers, infer, parse, parse_evidence, sample
 from liftgbp.cli.commands import cli
 from liftgbp.model.ast import (
     And,
@@ -454,6 +455,20 @@ def test_regions_are_added(query: str) -> None:
     assert summed.log_z == pytest.approx(exact.log_z, abs=1e-8)
 
 
+def test_regions_are_added_for_what_none_holds() -> None:
+    """A query that some region holds, as it does here, changes nothing."""
+    model = parse(SOCIETY)
+    plain = infer(model, {"person": 4}, effort="quick")
+    known = "smokes(x) ^ friends(x,y)"
+    assert plain.holds(known)
+    same = infer(model, {"person": 4}, effort="quick", queries=[known])
+    assert same.graph.n == plain.graph.n and same.log_z == plain.log_z
+    both = infer(model, {"person": 4}, effort="quick", queries=[known, APART[0]])
+    alone = infer(model, {"person": 4}, effort="quick", queries=APART[0])
+    assert both.graph.n == alone.graph.n and both.log_z == alone.log_z
+    assert sum("a region was added" in note for note in both.notes) == 1
+
+
 def test_a_table_that_changes_nothing_changes_no_exact_answer() -> None:
     model = parse(SOCIETY)
     plain = infer(model, {"person": 4}, exact=True)
@@ -474,13 +489,22 @@ def test_what_no_region_is_added_for() -> None:
         infer(model, {"person": 4}, via="ground", queries=APART[0])
 
 
-def test_the_command_line_adds_regions() -> None:
-    """A region of all atoms of an object is exact."""
+def test_the_command_line_adds_regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A region of all atoms of an object is exact; the command asks for it once."""
+    asked: list[object] = []
+
+    def counted(*arguments: Any, **options: Any) -> Answers:
+        asked.append(arguments)
+        answers: Answers = infer(*arguments, **options)
+        return answers
+
+    monkeypatch.setattr(liftgbp, "infer", counted)
     model = "p(t)\nq(t)\nr(t)\n1 p(x) <=> q(x)\n-0.5 q(x) v r(x)\n"
     query = "p(x) ^ !q(x) => r(x)"
     arguments = ["query", "-", "-n", "t=6", "--effort", "quick", "-q", query, "--json"]
     result = CliRunner().invoke(cli, arguments, standalone_mode=False, input=model)
     assert result.exception is None
+    assert len(asked) == 1
     answered = json.loads(result.output)
     wanted = infer(parse(model), {"t": 6}, exact=True).query(query)[0]
     (row,) = answered["answers"]

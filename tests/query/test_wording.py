@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from liftgbp.posterior.results import ChoiceKind, GrowthEnd
-from liftgbp.posterior.wording import ADVICE, CHOICES, GROWTH_ENDS, WORDINGS, sentence, solver_text
+from liftgbp.report.wording import ADVICE, CHOICES, GROWTH_ENDS, WORDINGS, sentence, solver_text
 from liftgbp.solve import Algorithm, Finding, Flaw, IndependentAtoms, Remedy, SolvedBy, Status
 
 

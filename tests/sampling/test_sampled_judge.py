@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import liftgbp
+from liftgbp.methods.sampling import sampled_judge
 
 SAYS = re.compile(r"a sample says P\((.*)\) = (\S+) \(standard error (\S+)\), not (\S+?)(;|$)")
 
@@ -110,3 +111,21 @@ def test_a_sample_is_drawn_once_and_where_it_is_cheap(monkeypatch: pytest.Monkey
     liftgbp.infer(model, {"person": 7}, regions="objects:3")
     # Over four people the answer is exact, and over a hundred a sample takes too long.
     assert sizes == [7]
+
+
+def test_an_answer_that_no_sample_can_judge_is_not_trusted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A check that was due was not made."""
+
+    def without_worlds(*_: object, **__: object) -> None:
+        raise liftgbp.CapacityError("no world that satisfies all hard formulas was found")
+
+    model, sizes = liftgbp.load("example:transitive"), {"person": 4}
+    monkeypatch.setattr(sampled_judge, "sample", without_worlds)
+    answers = liftgbp.infer(model, sizes, exact=False)
+    assert not answers.trusted
+    assert answers.flaw is not None
+    assert answers.flaw.kind is liftgbp.Flaw.NO_SAMPLE
+    assert "no possible world was found" in answers.reason
+    assert liftgbp.infer(model, sizes, exact=True).trusted

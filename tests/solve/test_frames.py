@@ -12,6 +12,7 @@ from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve.frames import SLACK_BITS, Faces, Frame, faces_of
+from liftgbp.solve.search import suited
 from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
@@ -106,3 +107,21 @@ def test_a_frame_does_not_depend_on_the_way_to_it() -> None:
         assert direct is back
     else:  # both suit the beliefs
         nothing_cancels(back, first)
+
+
+def test_points_share_frames() -> None:
+    """Points at the same place have one frame, wherever they come from, and nothing cancels."""
+    whole = faces_of(plan_of(liftgbp.parse(FORMULAS), {"person": 20}).layout).whole
+    draw, count = np.random.default_rng(4), 12
+    places = -100 * draw.uniform(size=(3, len(whole.outer)))
+    first = whole.frame(np.zeros(len(whole.outer)))
+    assert first is not None
+    frames, rows = [first] * count, np.arange(count)
+    for order in (rows % 3, rows % 2, rows // 4):
+        logs = places[order]
+        suited(whole, frames, logs, rows)
+        assert len(set(frames)) <= order.max() + 1
+        for frame, bits in zip(frames, logs / np.log(2), strict=True):
+            assert frame.suits(bits)
+    suited(whole, frames, places[[0] * count], rows)
+    assert len(set(frames)) == 1

@@ -59,6 +59,35 @@ def test_a_world_that_no_minimum_shows_is_found(effort: str, via: str) -> None:
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-4)
 
 
+EITHER = """
+p(thing)
+q(thing)
+1 p(y) => p(x) ^ p(z) | distinct
+1 q(y) => q(x) ^ q(z) | distinct
+!(p(x) ^ q(y)).
+"""
+VALUES = """
+c(thing) : {p, q, neither}
+1 (c(y) = p) => (c(x) = p) ^ (c(z) = p) | distinct
+1 (c(y) = q) => (c(x) = q) ^ (c(z) = q) | distinct
+"""
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+@pytest.mark.parametrize("text", [EITHER, VALUES])
+def test_all_images_of_a_missing_world_are_found(text: str, effort: str) -> None:
+    """All things have p, all have q, or none has either: two images, and a world of its own."""
+    model = liftgbp.parse(text)
+    exact = reference.exact(reference.ground(model, {"thing": 5}))
+    answers = liftgbp.infer(model, {"thing": 5}, effort=effort, exact=False)
+    assert answers.trusted
+    assert answers.log_z == pytest.approx(exact.log_z, abs=1e-6)
+    query = "p(x)" if text == EITHER else "c(x)"
+    found = list(answers.query(query)[0].values.values())
+    (expected, *_) = exact.marginals.values()
+    assert found == pytest.approx(list(expected), abs=1e-6)
+
+
 def test_products_that_have_worlds_in_common_with_a_minimum_are_not_added() -> None:
     """Their worlds would be counted twice."""
     rule = "-0.46 q(y) <=> (p(x) => !p(y)) | distinct"

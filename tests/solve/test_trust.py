@@ -18,7 +18,7 @@ from liftgbp.methods.series import SharedPlans
 from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile, compile_plan
-from liftgbp.posterior.wording import sentence
+from liftgbp.report.wording import sentence
 from liftgbp.solve import (
     NO_BLOCKS,
     Auto,

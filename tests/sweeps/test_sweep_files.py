@@ -15,7 +15,7 @@ import pytest
 import liftgbp
 import processes
 from command_shell import Shell
-from liftgbp.support.files import held, whole_file, whole_files
+from liftgbp.support.files import locked, whole_file, whole_files
 
 MODEL = liftgbp.parse("p(thing)\n$w = 1\n$w p(x) ^ p(y) | x != y")
 SIZES = {"thing": [2, 3, 4, 5]}
@@ -23,8 +23,8 @@ ALONE: dict[str, Any] = {"effort": "quick", "batch": 1}
 HOLDER = """
 import sys, time
 from pathlib import Path
-from liftgbp.support.files import held
-with held(Path(sys.argv[1])):
+from liftgbp.support.files import locked
+with locked(Path(sys.argv[1])):
     print("holding", flush=True)
     time.sleep(1000)
 """
@@ -83,7 +83,7 @@ def test_the_exit_code_of_the_second_sweep(
     model.write_text("p(thing)\n1 p(x)\n")
     for command, output in (("sweep", "s.csv"), ("export", "net.uai")):
         path = tmp_path / output
-        with held(path):
+        with locked(path):
             code, _, err = shell(command, str(model), "-n", "thing=3", "-o", str(path))
             assert code == 4
             assert err.startswith(f"error: {path} is being written by process {os.getpid()};")
@@ -317,6 +317,6 @@ def test_sorts_that_are_called_like_a_column(tmp_path: Path) -> None:
 
 def test_a_lock_that_is_given_up_is_free(tmp_path: Path) -> None:
     for _ in range(3):
-        with held(tmp_path / "s.csv"):
+        with locked(tmp_path / "s.csv"):
             assert (tmp_path / "s.csv.lock").exists()
     assert list(tmp_path.iterdir()) == []

@@ -18,11 +18,11 @@ def next_command(arguments: Sequence[str], result: dict[str, Any]) -> str:
     >>> next_command(["m.mln", "-n", "a=9", "--damping", "0.1"], result)
     'liftgbp query m.mln -n a=9 --solver descent'
     """
-    for own in result["remedies"]:
-        remedy = shlex.split(own["options"])
-        kept = _without(arguments, SOLVER_OPTIONS | {remedy[0]})
-        if sorted([*kept, *remedy]) != sorted(arguments):
-            return shlex.join(["liftgbp", "query", *kept, *remedy])
+    for remedy in result["remedies"]:
+        added = shlex.split(remedy["options"])
+        kept = _without(arguments, SOLVER_OPTIONS | {added[0]})
+        if sorted([*kept, *added]) != sorted(arguments):
+            return shlex.join(["liftgbp", "query", *kept, *added])
     return ""
 
 

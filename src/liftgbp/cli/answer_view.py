@@ -68,8 +68,8 @@ def show_answers(
     show_blocks(terminal, blocks)
     parts = [part["minima"] for part in result.get("parts", ()) if part["minima"]]
     if minima and parts:
-        for number, own in enumerate(parts, start=1):
-            terminal.show(_minima_sheet(own, f" in part {number}"))
+        for number, points in enumerate(parts, start=1):
+            terminal.show(_minima_sheet(points, f" in part {number}"))
     elif minima and result["minima"]:
         terminal.show(_minima_sheet(result["minima"]))
     elif minima:
@@ -165,8 +165,8 @@ def _growth_sheet(growth: dict[str, Any], rows: Sequence[liftgbp.Answer]) -> She
     lines = []
     for step in growth["steps"]:
         found = {
-            (own["query"], own["atom"], own["where"]): probability_text(own["values"][-1]["p"])
-            for own in step["answers"]
+            (row["query"], row["atom"], row["where"]): probability_text(row["values"][-1]["p"])
+            for row in step["answers"]
         }
         texts = [found.get((row.query, row.atom, row.where), "") for row in shown]
         remark = "chosen" if step["chosen"] else "" if step["trusted"] else "not trusted"
@@ -177,8 +177,12 @@ def _growth_sheet(growth: dict[str, Any], rows: Sequence[liftgbp.Answer]) -> She
 
 def _minima_sheet(minima: list[dict[str, Any]], where: str = "") -> Sheet:
     rows = (
-        (log_text(own["log_z"]), f"{own['weight']:.4f}" if own["weight"] else "", own["text"])
-        for own in minima
+        (
+            log_text(point["log_z"]),
+            f"{point['weight']:.4f}" if point["weight"] else "",
+            point["text"],
+        )
+        for point in minima
     )
     title = f"stationary points of the free energy{where}"
     return Sheet.of(title, ("log Z", "share", "what"), rows, prose=["what"], lead="log Z {}")

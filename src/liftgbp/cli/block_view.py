@@ -60,8 +60,8 @@ def show_blocks(terminal: Terminal, structures: Sequence[liftgbp.BlockStructure]
     if len(first.blocks) > first.shown_blocks:
         left = counted(len(first.blocks) - first.shown_blocks, "more block")
         terminal.say(f"... and {left}; --json shows them all")
-    others = [(own.summary, own.share) for own in structures[1:]]
-    others.append(("one block", 1.0 - math.fsum(own.share for own in structures)))
+    others = [(other.summary, other.share) for other in structures[1:]]
+    others.append(("one block", 1.0 - math.fsum(other.share for other in structures)))
     for summary, share in others:
         if share >= SMALLEST_SHARE:
             terminal.say(f"mixed with {summary} (share {share:.3g})")

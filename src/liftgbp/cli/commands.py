@@ -441,7 +441,7 @@ def sweep(
         ("weights", weights, "NAME=RANGE, such as alpha=0..2", weight_range),
     ):
         texts = split_assignments(values, form)
-        known[name] = {own: spread(own, text, points) for own, text in texts.items()}
+        known[name] = {key: spread(key, text, points) for key, text in texts.items()}
     model, known["evidence"] = read_model_and_evidence(options, fit=False)
     check_block_sorts(options.blocks, model)
     with progress_bar() as progress:

@@ -148,7 +148,7 @@ class Command(click.Command):
 ELSEWHERE = {
     "bounds": "second_opinions",
     "check": "checks",
-    "explain": "explanations",
+    "explain": "checks",
     "map": "best_worlds:best",
     "mpe": "best_worlds:best",
     "sample": "second_opinions",

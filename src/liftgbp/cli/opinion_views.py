@@ -23,13 +23,16 @@ def show_bounds(result: Result) -> None:
         terminal.say(line)
     for query, group in groupby(result["rows"], key=lambda row: row["query"]):
         rows = list(group)
-        values = [f"P({own['value']})" for own in rows[0]["values"]]
+        values = [f"P({value['value']})" for value in rows[0]["values"]]
         lines = (
             (
                 row["atom"],
                 row["where"],
                 count_text(row["count"]),
-                *(own["text"] if row["informative"] else "no information" for own in row["values"]),
+                *(
+                    value["text"] if row["informative"] else "no information"
+                    for value in row["values"]
+                ),
             )
             for row in rows
         )

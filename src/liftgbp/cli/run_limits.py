@@ -130,7 +130,7 @@ def _room(gigabytes: float | None) -> Iterator[None]:
     kind, threads = resource.RLIMIT_DATA, os.cpu_count() or 1
     soft, hard = resource.getrlimit(kind)
     most = int(gigabytes * GIGABYTE) + ROOM + threads * ROOM_OF_THREAD
-    known = [own for own in (soft, hard) if own != resource.RLIM_INFINITY]
+    known = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(kind, (min([most, *known]), hard))
     try:
         yield

@@ -30,7 +30,7 @@ from liftgbp.support.errors import (
     counted,
     wrong_type,
 )
-from liftgbp.support.files import held, whole_file
+from liftgbp.support.files import locked, whole_file
 from liftgbp.support.limits import Limits, limited
 from liftgbp.support.progress import Progress, silent
 
@@ -148,7 +148,7 @@ def run_on_engine(
         raise InputError(f"cannot write {target}: {error.strerror}") from None
     work = target.with_name(f"{target.name}.work")
     with (
-        held(target),
+        locked(target),
         _work_folder(work, task.fingerprint) as journal,
         contextlib.closing(start(engine, work, memory)) as database,
         _interruptible(journal, work),

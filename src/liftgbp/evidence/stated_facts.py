@@ -9,7 +9,7 @@ from typing import TypeAlias, overload
 
 import numpy as np
 
-from liftgbp.model.ast import BOOLEAN, Predicate
+from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import constant_text
 from liftgbp.support.arrays import Bools, Floats, Ints
@@ -218,9 +218,5 @@ def atom_text(predicate: Predicate, names: Sequence[str]) -> str:
 
 def statement_text(predicate: Predicate, names: Sequence[str], value: int, chance: float) -> str:
     """A statement as one line of text."""
-    atom = atom_text(predicate, names)
-    if predicate.values == BOOLEAN:
-        text = atom if value else f"!{atom}"
-    else:
-        text = f"{atom} = {predicate.values[value]}"
+    text = predicate.literal(atom_text(predicate, names), value)
     return text if chance == 1 else f"{chance:g} {text}"

@@ -7,7 +7,7 @@ follow them from one to the next. Sweeps and sums over counts both work this way
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -35,10 +35,6 @@ RANDOM_STARTS = 2
 """The random starts of `auto` at each of these plans. Its default of 4 is for a plan that stands
 alone; in a series, a minimum that one plan misses is found by following its neighbours."""
 
-SMALL = 6
-"""Classes larger than this hardly ever differ in their region graph: they share a first guess at
-the layout that fits."""
-
 
 class SharedPlans:
     """Prepares one normal form of a model after another, and reuses layouts where they fit."""
@@ -46,27 +42,16 @@ class SharedPlans:
     def __init__(self, regions: Family) -> None:
         self._regions = regions
         self._built: list[PreparedLifted] = []
-        self._likely: dict[Hashable, PreparedLifted] = {}
 
     def prepare(self, normal: NormalModel) -> PreparedLifted:
         """The graph and plan of a normal form, on the layout of an earlier one where that fits."""
-        key = tuple(min(size, SMALL) for size in normal.class_sizes)
-        base = self._fitting(normal, self._likely.get(key))
-        if base is None:
-            own = self._build(normal)
-            self._built.append(own)
-            self._likely[key] = own
-            return own
-        self._likely[key] = base
-        return _refilled(base, base.graph.resized(normal))
-
-    def _fitting(self, normal: NormalModel, likely: PreparedLifted | None) -> PreparedLifted | None:
-        # The last graph that was built is over the largest domains so far, and fits most often.
-        candidates = [*([] if likely is None else [likely]), *reversed(self._built)]
-        for base in candidates:
+        # The last one was built over the largest domains so far, or fitted last: it is tried first.
+        for place, base in reversed(list(enumerate(self._built))):
             if base.graph.fits(normal) and _same_supports(normal, base.graph.normal):
-                return base
-        return None
+                self._built.append(self._built.pop(place))
+                return _refilled(base, base.graph.resized(normal))
+        self._built.append(self._build(normal))
+        return self._built[-1]
 
     def _build(self, normal: NormalModel) -> PreparedLifted:
         """Build the graph. It may turn out to be like an earlier one, and share its layout."""

@@ -51,6 +51,18 @@ class Predicate:
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.sorts)})" if self.sorts else self.name
 
+    def literal(self, atom: str, value: int) -> str:
+        """One of its atoms with a value, in words.
+
+        >>> Predicate("rain").literal("rain", 0)
+        '!rain'
+        >>> Predicate("mood", values=("low", "high")).literal("mood(x)", 1)
+        'mood(x) = high'
+        """
+        if self.values == BOOLEAN:
+            return atom if value else f"!{atom}"
+        return f"{atom} = {self.values[value]}"
+
     @property
     def is_stated(self) -> bool:
         """Whether people state facts about it; those of steps and orders are computed."""

@@ -27,6 +27,7 @@ from liftgbp.support.errors import (
     InputError,
     ModelError,
     SizeError,
+    check_mapping,
     checked_flag,
     checked_texts,
     comma_list,
@@ -181,8 +182,7 @@ class Model(Shown):
         >>> model.with_constants({"person": ["Carl", "Bob"]}).constants("person")
         ('Anna', 'Bob', 'Carl')
         """
-        if not isinstance(names, Mapping):
-            raise wrong_type("names", 'a mapping such as {"person": ["Anna"]}', names)
+        check_mapping("names", names, 'such as {"person": ["Anna"]}')
         for sort in names:
             self._check_sort(sort)
         sorts = {s.name: self._with_names(s, names.get(s.name, ())) for s in self.sorts.values()}
@@ -253,8 +253,7 @@ class Model(Shown):
         >>> model.with_weights({"alpha": 2}).weights, model.weights
         ({'alpha': 2.0}, {'alpha': 1.4})
         """
-        if not isinstance(values, Mapping):
-            raise wrong_type("weights", 'a mapping such as {"alpha": 0.5}', values)
+        check_mapping("weights", values, 'such as {"alpha": 0.5}')
         open_names = {weight.name for weight, _ in self._left_out()}
         shared = set(map(shared_weight, self.rules))
         given = {

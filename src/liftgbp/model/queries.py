@@ -272,25 +272,25 @@ def _span_of(query: ast.Query, constant: str) -> Span | None:
     return None
 
 
-def holding(model: Model, queries: Iterable[str]) -> Model:
+def with_regions_for(model: Model, queries: Iterable[str]) -> Model:
     """The model with a table that changes nothing for each query, so that a region holds its atoms.
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("r(thing, thing)\\n1 r(x,y)")
-    >>> print(holding(model, ["r(x,y) ^ r(y,x)"]).rules[-1].potentials)
+    >>> print(with_regions_for(model, ["r(x,y) ^ r(y,x)"]).rules[-1].potentials)
     (Number(value=1.0), Number(value=1.0), Number(value=1.0), Number(value=1.0))
     """
-    rules = (_holding(model, parse_query(text)) for text in queries)
+    rules = (_table_that_holds(model, parse_query(text)) for text in queries)
     return replace(model, rules=(*model.rules, *(rule for rule in rules if rule is not None)))
 
 
-def held(model: Model) -> list[str]:
+def added_regions(model: Model) -> list[str]:
     """The atoms that were put into one region each for queries, in words."""
     tables = (rule for rule in model.rules if isinstance(rule, ast.TableParfactor) and rule.kept)
     return [" ^ ".join(map(atom_text, table.atoms)) for table in tables]
 
 
-def _holding(model: Model, asked: ast.Query) -> ast.TableParfactor | None:
+def _table_that_holds(model: Model, asked: ast.Query) -> ast.TableParfactor | None:
     terms = checked_query(asked, model)
     rule = terms.query.rule
     atoms = tuple(dict.fromkeys(ast.rule_atoms(rule)))

@@ -17,7 +17,7 @@ import numpy as np
 from liftgbp.lift.shatter.assignments import falling
 from liftgbp.lift.shatter.normal import Obj, ObjAtom
 from liftgbp.lift.shatter.rule_tables import drop_indifferent
-from liftgbp.posterior.events import Truth
+from liftgbp.posterior.events import Truth, spread_over
 from liftgbp.posterior.rows import Row
 from liftgbp.support.arrays import Bools, Floats, Ints
 from liftgbp.support.errors import InternalError, QueryError
@@ -184,15 +184,6 @@ def binomials(
         ]
     )
     return np.fft.irfft(values.conj(), objects + 1)
-
-
-def spread_over(truth: Truth, order: Mapping[ObjAtom, int], shape: Sequence[int]) -> Bools:
-    """A table over some atoms as one over more, whose axes are in this order."""
-    atoms, table = truth
-    axes = np.argsort([order[atom] for atom in atoms]).tolist()
-    own = {order[atom] for atom in atoms}
-    lengths = [size if k in own else 1 for k, size in enumerate(shape)]
-    return np.broadcast_to(table.transpose(axes).reshape(lengths), tuple(shape))
 
 
 def by_listing(

@@ -6,7 +6,7 @@ about formulas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -36,11 +36,12 @@ class Event:
             for atoms, truth in parts
             for atom, size in zip(atoms, truth.shape, strict=True)
         }
-        return cls(
-            tuple(length),
-            None if formula is None else _spread(formula, length),
-            None if condition is None else _spread(condition, length),
-        )
+        order, shape = {atom: k for k, atom in enumerate(length)}, tuple(length.values())
+
+        def wide(part: Truth | None) -> Bools | None:
+            return None if part is None else np.array(spread_over(part, order, shape))
+
+        return cls(tuple(length), wide(formula), wide(condition))
 
     @property
     def masks(self) -> Bools:
@@ -67,11 +68,10 @@ class Event:
         return np.moveaxis(found, -1, len(kept) - given)
 
 
-def _spread(truth: Truth, length: dict[ObjAtom, int]) -> Bools:
-    """A formula over more atoms than its own."""
+def spread_over(truth: Truth, order: Mapping[ObjAtom, int], shape: Sequence[int]) -> Bools:
+    """A table over some atoms as one over more, whose axes are in this order."""
     atoms, table = truth
-    order = list(length)
-    axes: Sequence[int] = np.argsort([order.index(atom) for atom in atoms]).tolist()
-    shape = [size if atom in atoms else 1 for atom, size in length.items()]
-    wide = np.broadcast_to(table.transpose(axes).reshape(shape), tuple(length.values()))
-    return np.array(wide)
+    axes = np.argsort([order[atom] for atom in atoms]).tolist()
+    places = {order[atom] for atom in atoms}
+    lengths = [size if k in places else 1 for k, size in enumerate(shape)]
+    return np.broadcast_to(table.transpose(axes).reshape(lengths), tuple(shape))

@@ -23,7 +23,7 @@ from liftgbp.model.queries import checked_query
 from liftgbp.model.writer import object_text
 from liftgbp.plan import Plan
 from liftgbp.posterior.lookup import with_others
-from liftgbp.posterior.readers import Prepared, Reader, Via, pattern_text
+from liftgbp.posterior.readers import Prepared, Reader, Via
 from liftgbp.posterior.rows import Row, query_rows, query_text
 from liftgbp.posterior.sources import GroundBeliefs, GroundSource
 from liftgbp.support.arrays import Bools, Floats, Ints, RowIndex
@@ -125,12 +125,6 @@ class GroundReader(Reader):
                 else [self._named_row(pattern)]
             )
         ]
-
-    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
-        """The rows of a query for each predicate, with its text."""
-        for predicate in self.model.asked_by_default:
-            text = pattern_text(predicate)
-            yield from ((text, row) for row in self.rows(text))
 
     @cached_property
     def _plain(self) -> NormalModel:

@@ -144,7 +144,7 @@ class Posterior:
 
     def at(self, point: Point) -> Posterior:
         """The probabilities at one stationary point alone."""
-        if not any(point is own for own in self.result.points):
+        if not any(point is known for known in self.result.points):
             if not isinstance(point, Point):
                 raise wrong_type("point", "one of answers.minima", point)
             raise InputError("the point is none of answers.minima; those of other runs do not fit")

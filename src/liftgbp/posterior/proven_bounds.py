@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.posterior.opinions import Opinion, OpinionRow
-from liftgbp.posterior.wording import independent_atoms, upper_bound
 from liftgbp.solve import IndependentAtoms
 from liftgbp.support.errors import QueryError, shown
-from liftgbp.support.shown import Reported
+from liftgbp.support.shown import Reported, in_words
 
 PRINTED = 5e-7
 """Probabilities are printed with six digits; what differs by less looks the same."""
@@ -119,12 +119,15 @@ class Bounds(Reported):
     @property
     def lower_by(self) -> str:
         """What reaches the lower bound, in words; empty if none was found."""
-        return independent_atoms(self.reached) if math.isfinite(self.lower) else ""
+        return in_words(self.reached) if math.isfinite(self.lower) else ""
 
     @property
     def upper_by(self) -> str:
         """What proves the upper bound, in words."""
-        return upper_bound(self.family)
+        if not self.family:
+            return "the largest energy of each factor"
+        regions = "factor scopes" if self.family == str(FACTOR_SCOPES) else self.family
+        return f"conditional entropies over {regions}"
 
     @property
     def lower_per_atom(self) -> float:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from liftgbp.posterior.block_table import BlockStructure
 from liftgbp.posterior.results import Choice, GrowthStop
-from liftgbp.posterior.wording import choice_text
-from liftgbp.support.shown import Reported
+from liftgbp.support.shown import Reported, in_words
 
 if TYPE_CHECKING:
     from liftgbp.posterior.posterior import Posterior
@@ -43,7 +42,7 @@ class CountSum(Reported):
     @property
     def choice(self) -> str:
         """Why these predicates were chosen, in words."""
-        return choice_text(self.chosen)
+        return "" if self.chosen is None else in_words(self.chosen)
 
     def as_dict(self) -> dict[str, object]:
         """The sum for JSON."""

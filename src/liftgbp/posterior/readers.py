@@ -105,7 +105,7 @@ class Prepared(Reported, ABC):
                 unfinished.write_text(text + "\n", encoding="utf-8")
             return
         drawings().write_drawing(
-            self.graph, [own["atoms"] for own in self.described_regions], file, local
+            self.graph, [region["atoms"] for region in self.described_regions], file, local
         )
 
     def region_text(self, region: int) -> str:
@@ -129,11 +129,17 @@ class Prepared(Reported, ABC):
         tables = (
             (
                 ("region", "n", "c", "atoms"),
-                [(own["region"], own["n"], own["c"], " ".join(own["atoms"])) for own in regions],
+                [
+                    (region["region"], region["n"], region["c"], " ".join(region["atoms"]))
+                    for region in regions
+                ],
             ),
             (
                 ("edge", "κ", "parent → child"),
-                [(own["edge"], own["kappa"], f"{own['parent']} → {own['child']}") for own in edges],
+                [
+                    (edge["edge"], edge["kappa"], f"{edge['parent']} → {edge['child']}")
+                    for edge in edges
+                ],
             ),
             (("plan", "entries"), list(entries.items())),
         )
@@ -174,9 +180,11 @@ class Reader(ABC):
     def rows(self, query: str) -> list[Row]:
         """The rows that answer a query."""
 
-    @abstractmethod
     def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
         """The rows of a query for each predicate, with its text."""
+        for predicate in self.model.asked_by_default:
+            text = pattern_text(predicate)
+            yield from ((text, row) for row in self.rows(text))
 
     @abstractmethod
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
@@ -220,12 +228,6 @@ class ClassReader(Reader):
         if not rows:
             raise QueryError(f"no objects satisfy the restrictions of {query}")
         return rows
-
-    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
-        """The rows of a query for each predicate, with its text."""
-        for predicate in self.model.asked_by_default:
-            text = pattern_text(predicate)
-            yield from ((text, row) for row in query_rows(parse_query(text), self.normal))
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms of a row, one axis per atom."""

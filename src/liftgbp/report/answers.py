@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from liftgbp.lift.regions import RegionGraph
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import CountQuery, checked_query, held, parse_count
+from liftgbp.model.queries import CountQuery, added_regions, checked_query, parse_count
 from liftgbp.pictures.cards import (
     MOST_ROWS,
     Shown,
@@ -43,11 +43,11 @@ from liftgbp.posterior.proven_bounds import Bounds
 from liftgbp.posterior.readers import Reader, Via
 from liftgbp.posterior.results import Result
 from liftgbp.posterior.rows import Row
-from liftgbp.posterior.wording import growth_end, unchecked_text
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.rows_shown import Change, largest_change
 from liftgbp.report.trust import reason_of, remedies_of
+from liftgbp.report.wording import growth_end, unchecked_text
 from liftgbp.solve import Finding, Kind, Point, Points, Remedy, Status, Verdict
 from liftgbp.strategy.question import Question
 from liftgbp.support.errors import (
@@ -66,7 +66,7 @@ from liftgbp.support.limits import within_limits_about
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from liftgbp.report.count_picture import Chart
+    from liftgbp.report.answer_pictures import Chart
     from liftgbp.report.explaining import Explanation
 
 Read = TypeVar("Read")
@@ -365,7 +365,7 @@ class Answers(Shown):
         return (
             *self.model.notes,
             *self.posterior.reader.problem.evidence.notes,
-            *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
+            *(f"a region was added that holds {atoms}" for atoms in added_regions(self.model)),
             *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 
@@ -542,7 +542,7 @@ class Answers(Shown):
         check_apart(file, self.posterior.reader.problem.files)
         counts = [count for text in texts if (count := parse_count(text)) is not None]
         if counts and len(counts) == len(texts):
-            from liftgbp.report.count_picture import write_charts
+            from liftgbp.report.answer_pictures import write_charts
 
             write_charts(self._read(lambda reader: list(_charts(reader, counts))), file)
             return
@@ -590,7 +590,7 @@ class Answers(Shown):
 
 
 def _charts(reader: Reader, counts: Iterable[CountQuery]) -> Iterator[Chart]:
-    from liftgbp.report.count_picture import Chart
+    from liftgbp.report.answer_pictures import Chart
 
     for count in counts:
         for row in count_distributions(reader, count):

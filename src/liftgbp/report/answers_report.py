@@ -11,10 +11,10 @@ from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, f
 from liftgbp.pictures.markup import Content, Markup
 from liftgbp.posterior import BlockStructure, Posterior, Result
 from liftgbp.posterior.answer import Answer
-from liftgbp.posterior.wording import ADVICE, growth_end, solver_text, verdict_text
 from liftgbp.report.cards_of_answers import body_of, headline_of
 from liftgbp.report.rows_shown import largest_change, rows_table
 from liftgbp.report.trust import flaw_text, reason_of
+from liftgbp.report.wording import ADVICE, growth_end, solver_text, verdict_text
 from liftgbp.solve import Kind, Point, Verdict
 from liftgbp.support.errors import QueryError, counted
 
@@ -111,8 +111,8 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         "reason": answers.reason,
         "flaw": flaw_text(posterior),
         "remedies": [
-            {"python": ADVICE[own].python, "options": ADVICE[own].options}
-            for own in answers.remedies
+            {"python": ADVICE[remedy].python, "options": ADVICE[remedy].options}
+            for remedy in answers.remedies
         ],
         "evidence": _evidence(posterior),
         "regions": {

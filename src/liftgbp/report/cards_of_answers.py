@@ -290,7 +290,7 @@ def _figure(value: object, title: str) -> Callable[[], Figure]:
 
             return lambda: bars(title, list(bar_rows(value)))
         case BlockStructure():
-            from liftgbp.report.block_picture import heat_maps
+            from liftgbp.report.answer_pictures import heat_maps
 
             return lambda: heat_maps(value)
         case Comparison():

@@ -24,16 +24,19 @@ from liftgbp.pictures.cards import (
     sizes_text,
 )
 from liftgbp.pictures.markup import Content
-from liftgbp.posterior.wording import (
+from liftgbp.posterior.results import Choice
+from liftgbp.report.answers_report import points_table
+from liftgbp.report.cards_of_answers import body_of, headline_of
+from liftgbp.report.rows_shown import rows_table
+from liftgbp.report.wording import (
     WORDINGS,
+    choice_text,
+    independent_atoms,
     reason,
     sentence,
     solver_text,
     verdict_text,
 )
-from liftgbp.report.answers_report import points_table
-from liftgbp.report.cards_of_answers import body_of, headline_of
-from liftgbp.report.rows_shown import rows_table
 from liftgbp.solve import (
     Algorithm,
     Auto,
@@ -41,6 +44,7 @@ from liftgbp.solve import (
     Finding,
     Flaw,
     Flooding,
+    IndependentAtoms,
     Kind,
     Point,
     Points,
@@ -83,6 +87,10 @@ def headline(value: object) -> str:
             return f"{value.value}: {WORDINGS[value]}"
         case Finding():
             return sentence(value)
+        case IndependentAtoms():
+            return independent_atoms(value)
+        case Choice():
+            return choice_text(value)
         case Verdict():
             return verdict_text(value)
         case Point():

@@ -78,7 +78,7 @@ class Change:
 
 def largest_change(rows: Sequence[Answer], quick: Sequence[Answer]) -> Change | None:
     """The probability that changed most; of values that changed equally, the last one."""
-    before = {(own.query, own.atom, own.where): own.values for own in quick}
+    before = {(row.query, row.atom, row.where): row.values for row in quick}
     changes = [
         Change(row, assignment, p, before[key][assignment])
         for row in rows
@@ -87,5 +87,5 @@ def largest_change(rows: Sequence[Answer], quick: Sequence[Answer]) -> Change | 
         if assignment in before[key]
     ]
     # Those of true and false differ by rounding.
-    defined = [own for own in reversed(changes) if not math.isnan(own.p - own.quick)]
-    return max(defined, key=lambda own: round(abs(own.p - own.quick), 12), default=None)
+    defined = [change for change in reversed(changes) if not math.isnan(change.p - change.quick)]
+    return max(defined, key=lambda change: round(abs(change.p - change.quick), 12), default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from liftgbp.lift.regions import BETHE
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.results import GrowthEnd
-from liftgbp.posterior.wording import reason, sentence
+from liftgbp.report.wording import reason, sentence
 from liftgbp.solve import Remedy
 
 FEW_PREDICATES = 4

@@ -110,8 +110,6 @@ class Newton:
         """Relative changes of beliefs at some points, and whether the Hessian is positive there."""
         terms, more = self._terms, (1 + damping)[:, None]
         right = -slopes / (self._free_weights[rows] * more)
-        if self._frozen is not None:
-            right[self._frozen[rows]] = 0.0
         if terms.width <= terms.sums:
             free, positive = self._by_beliefs(right, damping, rows)
         else:
@@ -125,12 +123,11 @@ class Newton:
         if damping.any():
             part = damping / (1 + damping)
             matrices += (self._metric[rows] - matrices) * part[:, None, None]
-        matrices += np.eye(self._terms.width)
         return portable.solved(matrices, right)
 
     @cached_property
     def _hessian(self) -> Floats:
-        """The Hessian by relative changes of free beliefs, but for ones in the diagonal."""
+        """The Hessian by relative changes of free beliefs."""
         return self._products(self._terms.sums)
 
     @cached_property
@@ -141,7 +138,8 @@ class Newton:
     def _products(self, sums: int) -> Floats:
         terms = self._terms
         factors = self._weights[:, terms.row] * terms.factor
-        return terms.products(factors, self._shares, sums) / self._free_weights[:, :, None]
+        products = terms.products(factors, self._shares, sums) / self._free_weights[:, :, None]
+        return np.asarray(products + np.eye(terms.width))
 
     def _by_sums(self, right: Floats, more: Floats, rows: Ints) -> tuple[Floats, Bools]:
         """The same by fewer equations, for changes of sums: the formula of Woodbury.

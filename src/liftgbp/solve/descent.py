@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.solve import portable
+from liftgbp.solve.ends import End
 from liftgbp.solve.energy import LEAST_LOG, Energy, one_thread, polytope
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_logs
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.images import Places
 from liftgbp.solve.mean_field import best_products, log_z_bounds
-from liftgbp.solve.mixture import End, solutions_of
+from liftgbp.solve.mixture import solutions_of
 from liftgbp.solve.search import PointBatch, nearest_consistent
 from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import starting_beliefs
@@ -309,15 +310,14 @@ class _Run:
         Those are points that stay where the entropy is impossible, since counting numbers
         over-count there, and points far behind the first minimum of the same problem.
         """
-        limits = self._tolerances
-        entropy, most = self._entropy, self.energy.largest_entropy
-        slack = limits.level * (most + 1)
-        off = np.maximum(np.maximum(-entropy, entropy - most) - slack, 0.0)
+        limits, half = self._tolerances, self.energy.largest_entropy / 2
+        off = np.abs(self._entropy - half) - half - limits.level * (2 * half + 1)
+        np.maximum(off, 0.0, out=off)
         stays = (off > 0) & (off > limits.progress * self._off)
         self._astray = np.where(stays, self._astray + 1, np.where(off > 0, self._astray, 0))
         self._off = off
         self._stuck |= self._astray >= limits.most_astray
-        if self.settled.any():
+        if iteration >= limits.least_patience and self.settled.any():
             slowest = np.full(self._problem.max() + 1, np.inf)
             first = limits.patience * (self.iterations[self.settled] + 1)
             np.minimum.at(

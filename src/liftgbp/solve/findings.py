@@ -93,6 +93,7 @@ class Flaw(HasCard, Enum):
     TOO_HEAVY = "too heavy"  # by how much log Z exceeds its ceiling
     HIDDEN_BLOCKS = "hidden blocks"
     SAMPLE = "sample"  # its probability, the standard error, that of the answer
+    NO_SAMPLE = "no sample"
     # --- samples
     NOT_MIXED = "not mixed"  # R-hat
     FEW_DRAWS = "few draws"  # how many independent ones it is worth

@@ -1,95 +1,29 @@
-"""From the ends of many descents to an answer: distinct points, their verdicts, their mixture."""
+"""From the ends of many descents to an answer: the mixture of the minima among them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 
 from liftgbp.plan import Plan
-from liftgbp.solve.certified import (
-    CertifiedPoint,
-    Proof,
-    beside,
-    certify,
-    followed,
-    is_affordable,
-)
 from liftgbp.solve.counted_twice import without_parts
-from liftgbp.solve.energy import Energy, rounding_hides_entropy, scale_of
-from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
+from liftgbp.solve.ends import End, distinct_ends, judged_points, located_end
+from liftgbp.solve.energy import rounding_hides_entropy, scale_of
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
+from liftgbp.solve.further import Further
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
 from liftgbp.solve.missing import missing_worlds
-from liftgbp.solve.search import PointBatch
 from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
+from liftgbp.solve.verdict import Kind
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import InputError
 
 REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
 """What to try if descent finds no answer; not all of it applies to every model."""
-
-
-@dataclass(frozen=True, eq=False)
-class End:
-    """Where one start has ended, and what the last Newton step says about it.
-
-    row       its row in a batch of free energies and of points
-    logs      the logs of outer beliefs
-    value     the scaled free energy
-    residual  the largest relative change of a belief
-    """
-
-    energy: Energy
-    place: PointBatch
-    row: int
-    logs: Floats
-    value: float
-    residual: float
-    settled: bool
-    iterations: int
-    trace: tuple[float, ...]
-
-    @property
-    def plan(self) -> Plan:
-        """The plan that it belongs to."""
-        return self.energy.plans[self.row]
-
-    @cached_property
-    def curvatures(self) -> Floats:
-        """The curvatures."""
-        return self.place.curvatures(np.array([self.row]))[self.row]
-
-    @property
-    def scale(self) -> int:
-        """What the value was divided by."""
-        return self.energy.scale[self.row]
-
-    @property
-    def outer(self) -> Floats:
-        """The beliefs of outer regions."""
-        return np.exp(self.logs)
-
-    @property
-    def beliefs(self) -> Floats:
-        """The beliefs of all regions."""
-        return self.energy.consistent.all_entries(self.outer)
-
-    @property
-    def unsettled(self) -> Finding | None:
-        """Why it is not stationary, if it is not."""
-        return None if self.settled else Finding(Flaw.UNSETTLED)
-
-    @property
-    def log_z(self) -> float:
-        """Log Z without `plan.log_offset`, rounded."""
-        return -self.value * float(self.scale)
 
 
 def solutions_of(
@@ -109,15 +43,15 @@ def solutions_of(
     if not all(ends):
         raise InputError("no consistent beliefs were found to start from; try solver=Flooding()")
     convex = not plans[0].layout.message_entries
-    distinct = [_distinct(own, tolerances)[: 1 if convex else None] for own in ends]
+    distinct = [distinct_ends(own, tolerances)[: 1 if convex else None] for own in ends]
     located = [
-        [_located(end, own, bound, tolerances) for end in own]
+        [located_end(end, own, bound, tolerances) for end in own]
         for own, bound in zip(distinct, lower_bounds, strict=True)
     ]
     solutions = []
-    for k, judged in enumerate(_judged(located, tolerances)):
+    for k, judged in enumerate(judged_points(located, tolerances)):
         plan = plans[k]
-        further = _Further(plan, distinct[k], starts[k], lower_bounds[k], tolerances)
+        further = Further(plan, distinct[k], starts[k], lower_bounds[k], tolerances)
         points = [own.point for own in further.completed(judged)]
         if images:
             points = completed(plan, points, tolerances)
@@ -134,7 +68,8 @@ def _with_missing(
 ) -> tuple[list[Point], Finding | None]:
     """Points that fall short of a bound, with the worlds that they lack, if all is well then."""
     missing = missing_worlds(plan, points, bound, tolerances)
-    further, other = _weighted(plan, points + missing, tolerances)
+    whole = completed(plan, points + missing, tolerances)
+    further, other = _weighted(plan, whole, tolerances)
     return (points, doubt) if other is not None else (further, None)
 
 
@@ -160,232 +95,6 @@ def _columns(traces: list[list[float]]) -> Floats:
     """Traces side by side; parts of a batch that ended early stay where they are."""
     longest = max(map(len, traces))
     return np.array([own + own[-1:] * (longest - len(own)) for own in traces]).T
-
-
-# --- distinct ends
-
-
-def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
-    """One of all the starts that reached the same end, those that settled first.
-
-    Beliefs that are zero stay so, so a point without zeros may be the better one.
-    """
-
-    def best_first(end: End) -> tuple[bool, float, int]:
-        zeros = int((end.outer <= tolerances.zero_belief).sum())
-        value = round(end.value / tolerances.bound_slack)
-        return not end.settled, value, zeros
-
-    places = Places(tolerances.same)
-    return [end for end in sorted(ends, key=best_first) if places.add(end.outer)]
-
-
-# --- proofs
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Located:
-    """A point to be judged, and how well its log Z is known."""
-
-    candidate: Candidate
-    log_z: LogZ
-
-    def judged(self, verdict: Verdict) -> _Judged:
-        own = self.candidate
-        with np.errstate(divide="ignore"):
-            log_beliefs = np.log(own.beliefs) if own.proven is None else own.proven.log_beliefs
-        log_z = float(DIGITS.add(Decimal(own.plan.log_offset), self.log_z.value))
-        point = Point(log_beliefs, log_z, 0.0, verdict, self.log_z.value, self.log_z.precise)
-        return _Judged(point, own.proven)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Judged:
-    """A point with its verdict, and with its proof if there is one."""
-
-    point: Point
-    proven: CertifiedPoint | None
-
-
-def _located(end: End, ends: list[End], bound: float, tolerances: Tolerances) -> _Located:
-    """An end with a proof of what it is, if that is affordable, and cheap or needed."""
-    plan, why = end.plan, end.unsettled
-    rests = end.settled or end.residual < tolerances.far
-    if rests and _is_to_be_proven(plan, end, ends, tolerances):
-        found = certify(plan, end.logs, tolerances)
-        if found is None:
-            why = Finding(Flaw.UNPROVEN)
-        elif found.proof is not Proof.DEGENERATE:
-            return _proven(plan, found, bound, tolerances, end)
-    candidate = Candidate(
-        plan,
-        end.beliefs,
-        log_z_bound=bound,
-        residual=end.residual,
-        lowest=float(end.curvatures.min()),
-        unsettled=why,
-    )
-    return _Located(candidate, LogZ(Decimal(end.log_z), is_comparable(plan, tolerances)))
-
-
-def _proven(
-    plan: Plan,
-    found: CertifiedPoint,
-    bound: float,
-    tolerances: Tolerances,
-    end: End | None = None,
-) -> _Located:
-    # Doubles have seen the curvature of most points, and finding it in balls takes longer.
-    least, lowest = tolerances.plain_curvature, None
-    if end is not None and not found.on_boundary and end.residual < least**2:
-        lowest = float(end.curvatures.min())
-    candidate = Candidate(
-        plan,
-        np.exp(found.log_beliefs),
-        log_z_bound=bound,
-        residual=found.radius,
-        lowest=lowest if lowest is not None and abs(lowest) > least else None,
-        entropy=float(found.entropy),
-        proven=found,
-    )
-    return _Located(candidate, known_log_z(found.log_z, found.bits, tolerances))
-
-
-def _is_to_be_proven(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
-    """Whether a proof is cheap, or needed."""
-    if not plan.layout.message_entries or not is_affordable(plan, end.logs, tolerances):
-        return False
-    return len(end.logs) <= tolerances.surely_proven or _is_open(plan, end, ends, tolerances)
-
-
-def _is_open(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
-    """Whether rounding may decide what an end is, or show in marginals, log Z or shares."""
-    if not end.settled or (end.logs <= math.log(tolerances.zero_belief)).any():
-        return True
-    if float(np.abs(end.curvatures).min()) < tolerances.plain_curvature:
-        return True
-    log_z = plan.log_offset + end.log_z
-    return needs_digits(plan, log_z, tolerances, alone=len(ends) == 1)
-
-
-def _judged(located: Sequence[list[_Located]], tolerances: Tolerances) -> list[list[_Judged]]:
-    """The points of each plan with their verdicts; all are judged at once."""
-    verdicts = iter(classify([one.candidate for own in located for one in own], tolerances))
-    return [[one.judged(next(verdicts)) for one in own] for own in located]
-
-
-class _Further:
-    """The search for minima that doubles have missed, in balls.
-
-    The free energy falls from a saddle, and from a point that has not settled. If such a point lies
-    below all minima that were found, another one is below it.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        ends: list[End],
-        starts: Sequence[Floats],
-        bound: float,
-        tolerances: Tolerances,
-    ) -> None:
-        self._plan = plan
-        self._ends = ends
-        self._bound = bound
-        self._tolerances = tolerances
-        least = math.log(tolerances.zero_belief)
-        self._followable = len(ends[0].logs) <= tolerances.followed_up_to
-        self._inside = next((own for own in starts if (own > least).all()), None)
-
-    def completed(self, judged: list[_Judged]) -> list[_Judged]:
-        """The points with those that lie below some of them."""
-        if len(self._ends[0].logs) > self._tolerances.most_proven:
-            return judged
-        judged, found = self._below_ends(judged)
-        fresh = judged
-        for _ in range(self._tolerances.most_followed):
-            new = self._new(judged, found)
-            judged, fresh = judged + new, fresh + new
-            found = self._below_saddles(fresh, self._best(judged))
-            if not found:
-                break
-            fresh = []
-        return judged
-
-    def _new(self, judged: list[_Judged], found: Sequence[CertifiedPoint]) -> list[_Judged]:
-        """Those of the points that are not known yet, with their verdicts."""
-        # A saddle may lie beside a minimum. What is degenerate is not proven to be either.
-        known = {own: Places(self._tolerances.same) for own in (Proof.MINIMUM, Proof.SADDLE)}
-        for own in judged:
-            if own.proven is not None:
-                known[own.proven.proof].add(np.exp(own.point.log_beliefs))
-        fresh = [
-            own
-            for own in found
-            if own.proof in known and known[own.proof].add(np.exp(own.log_beliefs))
-        ]
-        located = [_proven(self._plan, own, self._bound, self._tolerances) for own in fresh]
-        return _judged([located], self._tolerances)[0] if located else []
-
-    def _best(self, judged: Sequence[_Judged]) -> float:
-        """The largest log Z of minima, without `plan.log_offset`."""
-        sound = (float(own.point.exact_log_z) for own in judged if own.point.verdict.sound)
-        return max(sound, default=-math.inf)
-
-    def _below_ends(self, judged: list[_Judged]) -> tuple[list[_Judged], list[CertifiedPoint]]:
-        """What ends lead to that were not proven, but lie below all minima or rest beside them.
-
-        An end from which descent leads to a minimum is no point of its own, and is left out.
-        """
-        best = self._best(judged)
-        left = [
-            k
-            for k, (end, own) in enumerate(zip(self._ends, judged, strict=True))
-            if own.point.verdict.kind is Kind.UNKNOWN and self._may_count(end, best)
-        ]
-        left.sort(key=lambda k: -self._ends[k].log_z)
-        found = {k: self._followed(self._ends[k]) for k in left[: self._tolerances.most_followed]}
-        points = {k: own for k, own in found.items() if own is not None}
-        ended = {k for k, own in points.items() if own.proof is Proof.MINIMUM}
-        kept = [own for k, own in enumerate(judged) if k not in ended]
-        return kept, list(points.values())
-
-    def _followed(self, end: End) -> CertifiedPoint | None:
-        if not is_affordable(self._plan, end.logs, self._tolerances):
-            return None
-        near = certify(self._plan, end.logs, self._tolerances)
-        if near is not None and near.proof is Proof.MINIMUM:
-            return near
-        if self._inside is None or not self._followable:
-            return near
-        return followed(self._plan, end.logs, self._inside, self._tolerances) or near
-
-    def _may_count(self, end: End, best: float) -> bool:
-        own = self._tolerances
-        near = abs(end.log_z - best) < own.rival_log_z
-        below = end.log_z > best - own.rounding * float(end.scale)
-        return (near or below) and is_possible(self._plan, end.beliefs, own)
-
-    def _below_saddles(self, judged: Sequence[_Judged], best: float) -> list[CertifiedPoint]:
-        """What is below saddles with a larger log Z than all minima, or below any without them."""
-        if not self._followable:
-            return []
-        saddles = [
-            own.proven
-            for own in judged
-            if own.proven is not None
-            and own.proven.falls_along is not None
-            and (
-                math.isinf(best)
-                or (own.point.verdict.plausible and float(own.point.exact_log_z) > best)
-            )
-        ]
-        saddles.sort(key=lambda own: -float(own.log_z))
-        return [
-            point
-            for own in saddles[: self._tolerances.most_followed]
-            for point in beside(own, self._tolerances)
-        ]
 
 
 # --- the mixture
@@ -463,6 +172,7 @@ def _with_valleys(points: list[Point], tolerances: Tolerances) -> list[Point]:
     def is_flat(point: Point) -> bool:
         curvature = point.verdict.curvature or 0.0
         open_still = point.verdict.sound and not point.verdict.proven
+        open_still &= point.verdict.kind is not Kind.PRODUCT
         return open_still and abs(curvature) < tolerances.zero_curvature
 
     def equals(one: Point, other: Point) -> bool:

@@ -117,7 +117,9 @@ def solved(matrices: Floats, right: Floats) -> tuple[Floats, Bools]:
             found[:, :k] -= left[:, :k, k] * found[:, k, None]
         positive = (np.diagonal(left, axis1=1, axis2=2) > LEAST_PIVOT).all(axis=1)
     known = np.isfinite(found).all(axis=1)
-    return np.where(known[:, None], found, 0.0), np.asarray(positive & known)
+    if not known.all():
+        found[~known] = 0.0
+    return found, np.asarray(positive & known)
 
 
 def _finish_block(left: Floats, first: int, last: int) -> None:

@@ -44,7 +44,7 @@ class Tolerances:
 
     most_rounds: int = 12
     """The most rounds of everything that needs a few: Newton rounds to consistent beliefs, halvings
-    of a step, corrections in decimals, improvements of a product. Most need three. With six, FS
+    of a step, improvements of a product. Most need three. With six, FS
     with weight 0.5 over objects:3 at 200 people has no answer; with twenty, models take longer."""
 
     # --- the loop of descent
@@ -55,8 +55,8 @@ class Tolerances:
 
     far: float = 0.1
     """Beliefs that differ by more than this, in proportion, are far apart. A point that a step
-    would take that far is far from the end, and no start for a neighbouring problem; a correction
-    in decimals that large says that there was no stationary point; an unsettled point that far from
+    would take that far is far from the end, and no start for a neighbouring problem, nor for a
+    proof; an unsettled point that far from
     all minima is on its way to none of them (FS at 100 people); products of independent atoms that
     are nearer lead to the same minimum."""
 
@@ -146,7 +146,7 @@ class Tolerances:
     # --- digits of log Z
 
     log_z_accuracy: float = 1e-10
-    """A point is evaluated in decimals if rounding could change its log Z by more than this, in
+    """A point has its log Z from a proof if rounding could change it by more than this, in
     proportion (celebrity at 1e6 people)."""
 
     share_accuracy: float = 1e-5
@@ -241,3 +241,7 @@ class Tolerances:
     most_numbers: int = 10**7
     """The size of the largest array of a batch; larger batches are processed in parts. 80 MB
     each; larger tables of which entry has which value are sparse."""
+
+    def slack_of(self, log_z: float) -> float:
+        """How far rounding may take a log Z beyond a bound."""
+        return self.bound_slack * abs(log_z) + self.level

@@ -68,7 +68,7 @@ class Verdict(Reported):
     implausible    what is impossible about the beliefs, if anything is
     unknown        why the kind is not known or not checked, if it is not
     bound_by       what reaches the bound of log Z
-    contradicted   what a second opinion says instead, if one does
+    contradicted   what a second opinion says instead, or why there is none that was due
     bits           with how many bits it was proven to be what it is; `None` without a proof
     broken_curvature  the smallest curvature of the ground free energy if the halves of each class
                    of objects may differ; `None` where it was not computed
@@ -255,9 +255,7 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
     if own.proven is not None:
         limits = in_balls(own.plan, limits, own.proven, tolerances)
     kind, unknown = _kind(own, on_boundary, tolerances)
-    slack = 0.0
-    if math.isfinite(own.log_z_bound):
-        slack = tolerances.bound_slack * abs(own.log_z_bound) + tolerances.level
+    slack = tolerances.slack_of(own.log_z_bound) if math.isfinite(own.log_z_bound) else 0.0
     crowded = limits.count_margin < -tolerances.acceptable
     implausible = limits.entropy_flaw
     if crowded and implausible is None:

@@ -11,7 +11,7 @@ from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family
 from liftgbp.lift.shatter import ObjectClasses
 from liftgbp.lift.via import ViaChoice, choose_via, few_groundings
 from liftgbp.methods.effort import EFFORTS, Effort
-from liftgbp.model.queries import held
+from liftgbp.model.queries import added_regions
 from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers
@@ -57,7 +57,7 @@ def answers_about(
     if objects is not None:
         grounds = via == "auto" and not bounds
         return _over_classes(objects, effort, request, run, grounds=grounds, bounds=bounds)
-    if held(problem.model):
+    if added_regions(problem.model):
         raise InputError("regions that hold a query are added over classes of objects only")
     if bounds:
         from liftgbp.methods.bounding import TOO_MANY_CLASSES
@@ -85,7 +85,7 @@ def _over_classes(
     bounds: bool,
 ) -> Posterior:
     if not request.names_a_method:
-        grounds = grounds and not held(objects.problem.model)
+        grounds = grounds and not added_regions(objects.problem.model)
         answers = _with_quantifiers(objects, effort, request, run, grounds=grounds)
         if answers is not None:
             return answers.made_of(effort=effort.name)
@@ -96,7 +96,7 @@ def _over_classes(
         # Quick bounds would save little, and say less.
         level = EFFORTS["normal"] if effort.name == "quick" else effort
         proven = bounds_over(objects, level.name, None, run.table_cap, run.progress)
-        answers = judged_by(answers, proven)
+        answers = judged_by(answers, proven, run.descent.tolerances)
     return answers
 
 
@@ -112,7 +112,11 @@ def _with_quantifiers(
     large = objects.sorts_above(run.table_cap.bit_length() - 1)
     if not large_quantifiers(problem.model, large):
         several = objects.sorts_above(MOST_EXPANDED)
-        if not states or held(problem.model) or not large_quantifiers(problem.model, several):
+        if (
+            not states
+            or added_regions(problem.model)
+            or not large_quantifiers(problem.model, several)
+        ):
             return None
         try:
             return with_quantifiers(objects, several, states, run)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, Family, over_objects
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
-from liftgbp.posterior.wording import GROWTH_ENDS
 from liftgbp.support.errors import CapacityError, SizeError
 
 
@@ -15,7 +14,7 @@ class EffortError(CapacityError):
     """Larger regions take more work than the effort allows."""
 
     def __init__(self) -> None:
-        super().__init__(GROWTH_ENDS[GrowthEnd.MORE_EFFORT])
+        super().__init__("larger regions take more effort")
 
 
 def grow(

@@ -232,9 +232,10 @@ class LiftedCase:
         from liftgbp.methods.sampling.sampled_judge import SampledJudge
 
         run, objects = self._run, self._objects
-        judges: list[Judge] = [HalvesJudge(self._shattering, run.descent.tolerances, effort.work)]
+        tolerances = run.descent.tolerances
+        judges: list[Judge] = [HalvesJudge(self._shattering, tolerances, effort.work)]
         if not request.names_a_method:
-            judges.append(ProvenJudge(effort.name, self._shattering, run.progress))
+            judges.append(ProvenJudge(effort.name, self._shattering, tolerances, run.progress))
         if request.is_judged_by_samples:
             judges.append(SampledJudge(effort.name, objects.problem, run.progress))
         return judges

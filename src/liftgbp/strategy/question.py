@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from liftgbp.evidence import Problem
 from liftgbp.lift.via import ViaChoice
 from liftgbp.methods.effort import EFFORTS, Effort
-from liftgbp.model.queries import holding
+from liftgbp.model.queries import with_regions_for
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.answering import answers_about
 from liftgbp.strategy.request import Request
@@ -25,15 +25,17 @@ class Question:
     request: Request
     run: Run
 
-    def answered(self, *, bounds: bool = False) -> Posterior:
-        """The answer, and what log Z lies in for certain if that is asked for."""
-        return answers_about(
-            self.problem, self.via, self.effort, self.request, self.run, bounds=bounds
-        )
+    def answered(self, *, bounds: bool = False, exact: bool = True) -> Posterior:
+        """The answer, and what log Z lies in for certain if that is asked for.
+
+        Where it is known that there is none, no `exact` answer is looked for again.
+        """
+        request = self.request if exact else replace(self.request, exact=False)
+        return answers_about(self.problem, self.via, self.effort, request, self.run, bounds=bounds)
 
     def with_regions_for(self, queries: Iterable[str]) -> Question:
         """The same with regions that hold the atoms of these queries."""
-        model = holding(self.problem.model, queries)
+        model = with_regions_for(self.problem.model, queries)
         return replace(self, problem=replace(self.problem, model=model))
 
     def without_rule(self, number: int) -> Question:

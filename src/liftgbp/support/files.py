@@ -129,7 +129,7 @@ LOCK_TEXT = "liftgbp writes here: process "
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Keep other processes from the same output; `BusyError` if one of them holds it.
 
     A lock file beside the output names the process. The system itself knows whether that process

@@ -35,7 +35,7 @@ class Reported(HasCard):
         return line_of(self)
 
 
-def in_words(value: Reported) -> str:
+def in_words(value: object) -> str:
     """What a value is, in one line."""
     from liftgbp.report import headline
 

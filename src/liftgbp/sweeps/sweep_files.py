@@ -14,7 +14,7 @@ from liftgbp.model.model import Model
 from liftgbp.model.writer import model_text
 from liftgbp.pictures.charts import check_figure, save_figure
 from liftgbp.support.errors import checked_path
-from liftgbp.support.files import check_apart, check_writable, held, whole_file, write_table
+from liftgbp.support.files import check_apart, check_writable, locked, whole_file, write_table
 from liftgbp.support.limits import Limits, limited
 from liftgbp.support.progress import Progress, silent
 from liftgbp.sweeps.sweep_curves import BranchValue, sweep_figure, swept_curves
@@ -63,7 +63,7 @@ def sweep_to_file(
         model, sizes, weights=weights, jobs=jobs, progress=progress, **options
     ).settings
     check_apart(path, (*settings.model.files, *settings.evidence.files))
-    with held(path), closing(Journal(path, _fingerprint(settings))) as journal:
+    with locked(path), closing(Journal(path, _fingerprint(settings))) as journal:
         # Points are solved beside the same others as without an interrupt.
         left = [batch for batch in settings.batches() if not journal.points.keys() >= {*batch}]
         for _, rows in solved_batches(settings, left, progress, jobs):

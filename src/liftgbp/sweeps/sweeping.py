@@ -34,6 +34,7 @@ from liftgbp.strategy.run import Run
 from liftgbp.support.errors import (
     InputError,
     check_function,
+    check_mapping,
     checked_number,
     checked_texts,
     wrong_type,
@@ -161,8 +162,7 @@ def sweep_points(
     sizes = {} if sizes is None else sizes
     weights = {} if weights is None else weights
     for what, given in (("sizes", sizes), ("weights", weights)):
-        if not isinstance(given, Mapping):
-            raise wrong_type(what, "a mapping from names to lists of numbers", given)
+        check_mapping(what, given, "from names to lists of numbers")
     chosen_sizes = product(*(_listed(name, values) for name, values in sizes.items()))
     chosen_weights = list(product(*(_listed(name, values) for name, values in weights.items())))
     return [

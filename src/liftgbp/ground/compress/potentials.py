@@ -109,16 +109,12 @@ class _OfSize:
             tables = self._tables(first[own], starts, counts, table, mask)
             colours = self._colours[first[example]]
             allowed = block_permutations(colours.tolist())
+            parts = self._told_apart(tables, first[own])
             if allowed is not None:
-                found, best[own], group[own] = self._canonical(tables, first[own], allowed)
-                kind[own] = known + found
-                known += len(own)
-                continue
-            for part, order, tables_in_order, allowed in self._told_apart(tables, first[own]):
+                parts = iter([(np.arange(len(own)), best[own], tables, allowed)])
+            for part, order, in_order, permitted in parts:
                 places = own[part]
-                found, turn, group[places] = self._canonical(
-                    tables_in_order, first[places], allowed
-                )
+                found, turn, group[places] = self._canonical(in_order, first[places], permitted)
                 kind[places] = known + found
                 known += len(places)
                 best[places] = np.take_along_axis(order, turn, axis=1)

@@ -257,12 +257,7 @@ def _regions(alignment: Alignment, arrays: GraphArrays) -> tuple[Region, ...]:
     counts = np.bincount(alignment.kind, minlength=len(clusters)).tolist()
     outer = alignment.regions.outer[alignment.example].tolist()
     held: list[list[HeldFactor]] = [[] for _ in clusters]
-    for region, table, axes in zip(
-        arrays.held_region.tolist(),
-        arrays.held_table.tolist(),
-        arrays.held_axes.tolist(),
-        strict=True,
-    ):
+    for region, table, axes in _rows(arrays.held_region, arrays.held_table, arrays.held_axes):
         held[region].append(HeldFactor(table, arrays.axes[axes]))
     members = _members(arrays, len(clusters))
     return tuple(
@@ -274,54 +269,41 @@ def _regions(alignment: Alignment, arrays: GraphArrays) -> tuple[Region, ...]:
             members=tuple(members[number]),
             held=tuple(held[number]),
         )
-        for number, (cluster, symmetries) in enumerate(
-            zip(clusters, arrays.region_symmetries.tolist(), strict=True)
+        for (number, cluster), (symmetries,) in zip(
+            enumerate(clusters), _rows(arrays.region_symmetries), strict=True
         )
     )
+
+
+def _rows(*columns: Ints) -> Iterator[tuple[int, ...]]:
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _members(arrays: GraphArrays, regions: int) -> list[list[Member]]:
     local: list[dict[int, int]] = [{} for _ in arrays.member_owner]
-    for member, edge, count in zip(
-        arrays.local_member.tolist(),
-        arrays.local_edge.tolist(),
-        arrays.local_count.tolist(),
-        strict=True,
-    ):
+    for member, edge, count in _rows(arrays.local_member, arrays.local_edge, arrays.local_count):
         local[member][edge] = count
     members: list[list[Member]] = [[] for _ in range(regions)]
-    for number, (owner, region, axes) in enumerate(
-        zip(
-            arrays.member_owner.tolist(),
-            arrays.member_region.tolist(),
-            arrays.member_axes.tolist(),
-            strict=True,
-        )
-    ):
-        members[owner].append(Member(region, arrays.axes[axes], local[number]))
+    rows = _rows(arrays.member_owner, arrays.member_region, arrays.member_axes)
+    for parents, (owner, region, axes) in zip(local, rows, strict=True):
+        members[owner].append(Member(region, arrays.axes[axes], parents))
     return members
 
 
 def _messages(arrays: GraphArrays) -> tuple[Message, ...]:
+    ends = arrays.message_parent, arrays.message_child
+    rows = _rows(*ends, arrays.message_axes, arrays.message_symmetries)
     return tuple(
-        map(
-            Message,
-            arrays.message_parent.tolist(),
-            arrays.message_child.tolist(),
-            [arrays.axes[k] for k in arrays.message_axes.tolist()],
-            [arrays.symmetries[k] for k in arrays.message_symmetries.tolist()],
-        )
+        Message(parent, child, arrays.axes[axes], arrays.symmetries[group])
+        for parent, child, axes, group in rows
     )
 
 
 def _edges(arrays: GraphArrays, parents: Ints) -> tuple[Edge, ...]:
+    rows = _rows(
+        arrays.edge_child, arrays.edge_parent, arrays.edge_message, arrays.edge_axes, parents
+    )
     return tuple(
-        map(
-            Edge,
-            arrays.edge_child.tolist(),
-            arrays.edge_parent.tolist(),
-            arrays.edge_message.tolist(),
-            [arrays.axes[k] for k in arrays.edge_axes.tolist()],
-            [Count((), 1, times) for times in parents.tolist()],
-        )
+        Edge(child, parent, message, arrays.axes[axes], Count((), 1, times))
+        for child, parent, message, axes, times in rows
     )

@@ -168,19 +168,13 @@ class _Simple:
     def add(self, block: FactorBlock, observed: Ints) -> None:
         """Add the factors of a block, given the observed values of their variables."""
         first, kind_of = distinct_rows(np.column_stack([block.table_of, observed]))
-        alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
-        for kind, (table, pattern) in enumerate(
-            zip(block.table_of[first].tolist(), map(tuple, observed[first].tolist()), strict=True)
-        ):
-            alike.setdefault((self._given[table].shape, pattern), []).append(kind)
-        group = np.empty(len(first), np.int64)
-        for number, kinds in enumerate(alike.values()):
-            group[kinds] = number
-        for number, ((_, pattern), kinds) in enumerate(alike.items()):
+        given = [self._given[table] for table in block.table_of[first].tolist()]
+        shapes = np.array([table.shape for table in given]).reshape(len(given), -1)
+        for kinds in equal_rows([*shapes.T, *observed[first].T, np.zeros_like(first)]):
+            pattern = observed[first[kinds[0]]].tolist()
             cut = tuple(slice(None) if value == OPEN else value for value in pattern)
-            given = block.table_of[first[kinds]].tolist()
-            sliced = np.array([self._given[table] for table in given])[(slice(None), *cut)]
-            rows = np.flatnonzero(group[kind_of] == number)
+            sliced = np.array([given[kind] for kind in kinds])[(slice(None), *cut)]
+            rows = np.flatnonzero(np.isin(kind_of, kinds))
             place = np.searchsorted(kinds, kind_of[rows])
             impossible = np.isneginf(sliced.reshape(len(sliced), -1)).all(axis=1)
             if impossible.any():

@@ -44,14 +44,13 @@ def ground_classes(normal: NormalModel) -> GroundNetwork:
         [np.zeros((0, width), np.int64), *(s.reshape(-1, width) for s in scopes)]
     )
     rows, variable = np.unique(every, axis=0, return_inverse=True)
-    variable = variable.ravel()
-    blocks = []
-    start = 0
-    for number, atoms in enumerate(scopes):
-        stop = start + atoms.shape[0] * atoms.shape[1]
-        own = variable[start:stop].reshape(atoms.shape[:2])
-        blocks.append(FactorBlock(own, np.full(len(own), number)))
-        start = stop
+    ends = np.cumsum([atoms.shape[0] * atoms.shape[1] for atoms in scopes])
+    blocks = [
+        FactorBlock(own.reshape(atoms.shape[:2]), np.full(len(atoms), number))
+        for number, (own, atoms) in enumerate(
+            zip(np.split(variable.ravel(), ends), scopes, strict=False)
+        )
+    ]
     return merged(
         np.array(normal.ranges, dtype=np.int64)[rows[:, 0]],
         [block for block in blocks if block.scopes.shape[1]],

@@ -149,42 +149,30 @@ def drivers_of(table: Floats, facts: Sequence[Facts]) -> Drivers:
     Where unlisted atoms are unknown, listing one only removes entries from the table. So a driver
     is an atom of a predicate whose atoms all have a value, and listed ones another than most.
     """
-    unlisted = table[np.ix_(*(_unlisted(some) for some in facts))]
-    if not np.all(unlisted == unlisted.flat[0]):
+    unlisted = [np.array([own.default]) if own.complete else np.arange(own.range) for own in facts]
+    entries = table[np.ix_(*unlisted)]
+    if not np.all(entries == entries.flat[0]):
         return Drivers((frozenset(),), 0.0)
-    constant = float(unlisted.flat[0])
-    telling = [k for k, some in enumerate(facts) if some.complete and len(some.values)]
+    constant = float(entries.flat[0])
+    listed = [distinct(own.values) for own in facts]
+    either = list(map(np.union1d, unlisted, listed))
+
+    def is_constant(states: Sequence[Ints]) -> bool:
+        """Whether nothing depends on atoms with these states."""
+        return bool(np.all(table[np.ix_(*states)] == constant))
+
+    telling = [k for k, own in enumerate(facts) if own.complete and len(own.values)]
     # Most rules are clauses, which need all of these atoms, so that case comes first.
-    needed = frozenset(k for k in telling if np.all(_without(table, facts, k) == constant))
+    needed = frozenset(
+        k for k in telling if is_constant([*either[:k], unlisted[k], *either[k + 1 :]])
+    )
     others = [k for k in telling if k not in needed]
     found: list[frozenset[int]] = []
     for size in range(len(others) + 1):
         for more in combinations(others, size):
             atoms = needed.union(more)
             covered = any(smaller <= atoms for smaller in found)
-            if not covered and not np.all(_listing(table, facts, atoms) == constant):
+            states = [listed[k] if k in atoms else own for k, own in enumerate(unlisted)]
+            if not covered and not is_constant(states):
                 found.append(atoms)
     return Drivers(tuple(found), constant)
-
-
-def _listing(table: Floats, facts: Sequence[Facts], atoms: frozenset[int]) -> Floats:
-    """The entries that evidence may leave when exactly these atoms are listed."""
-    axes = [_listed(some) if k in atoms else _unlisted(some) for k, some in enumerate(facts)]
-    return table[np.ix_(*axes)]
-
-
-def _without(table: Floats, facts: Sequence[Facts], atom: int) -> Floats:
-    """The entries that evidence may leave when this atom is not listed."""
-    axes = [
-        _unlisted(some) if k == atom else np.union1d(_unlisted(some), _listed(some))
-        for k, some in enumerate(facts)
-    ]
-    return table[np.ix_(*axes)]
-
-
-def _listed(facts: Facts) -> Ints:
-    return distinct(facts.values)
-
-
-def _unlisted(facts: Facts) -> Ints:
-    return np.array([facts.default]) if facts.complete else np.arange(facts.range)

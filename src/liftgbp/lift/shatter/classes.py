@@ -178,10 +178,7 @@ class _Facts:
         )
         if value < 0:
             return f"{atom} uncertain"
-        values = self.problem.model.predicates[predicate].values
-        if values == ("false", "true"):
-            return atom if value else f"!{atom}"
-        return f"{atom} = {values[value]}"
+        return model.predicates[predicate].literal(atom, value)
 
 
 @dataclass

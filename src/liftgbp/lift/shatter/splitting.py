@@ -24,7 +24,7 @@ from liftgbp.lift.shatter.normal import (
 )
 from liftgbp.lift.shatter.shattering import Shattering
 from liftgbp.lift.shatter.ways import ManySizes, Uncounted, sliced, soft_way
-from liftgbp.model.ast import BOOLEAN, Predicate, applied
+from liftgbp.model.ast import Predicate, applied
 
 Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""
@@ -86,13 +86,8 @@ def value_text(predicate: Predicate, obj: str, value: int) -> str:
 
     >>> value_text(Predicate("likes", ("person", "person")), "x", 0)
     '!likes(x,x)'
-    >>> value_text(Predicate("mood", ("person",), ("low", "high")), "x", 1)
-    'mood(x) = high'
     """
-    atom = applied(predicate.name, [obj] * len(predicate.sorts))
-    if predicate.values == BOOLEAN:
-        return atom if value else f"!{atom}"
-    return f"{atom} = {predicate.values[value]}"
+    return predicate.literal(applied(predicate.name, [obj] * len(predicate.sorts)), value)
 
 
 class SplitShattering:

@@ -138,6 +138,7 @@ class Branches:
         starts = [reading.beliefs(found.products, soften) for soften in (_unchanged, _raised)]
         solution = self._descent.from_beliefs([plan], [starts], [bound])[0]
         broken = self._broken(reading, found, solution)
+        summed = partial(self._summed, found, peak, base, reading)
         if not broken and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
             noise = self._descent.tolerances.rounding * scale_of(plan)
             if noise <= MOST_ROUNDING:
@@ -145,7 +146,6 @@ class Branches:
             # Rounding hides the minimum beside the product, which is as good then (friends-knows
             # over 1e12 objects).
             solution = self._independent(found, plan, starts[0])
-            summed = partial(self._summed, found, peak, base, reading)
             return self._with_images(found, base, reading, solution, summed)
         product = plan.log_offset + self._field.offset + found.total
         if max(broken, default=-math.inf) < product:
@@ -156,7 +156,6 @@ class Branches:
         if not broken:
             return []
         best = solution.only(broken[max(broken)])
-        summed = partial(self._summed, found, peak, base, reading)
         return self._with_images(found, base, reading, best, summed)
 
     def product(self, found: Found) -> list[Branch]:

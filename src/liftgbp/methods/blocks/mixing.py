@@ -239,8 +239,7 @@ class _Mixer:
         values = [float(self._field.bounds(own.products)[0]) for own in found]
         reached, by = best_mixture(found, values, self._field)
         log_z = self._prepared.plan.log_offset + reached
-        own = self._descent.tolerances
-        return Bound(log_z, own.bound_slack * abs(log_z) + own.level, by)
+        return Bound(log_z, self._descent.tolerances.slack_of(log_z), by)
 
     def _mixed(self, branches: list[Branch], *, alone: bool = False) -> Posterior:
         """The branches mixed with the answers of one block, unless they stand alone."""

@@ -21,10 +21,11 @@ CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
 all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 
-def judged_by(answers: Posterior, found: Bounds) -> Posterior:
+def judged_by(answers: Posterior, found: Bounds, tolerances: Tolerances) -> Posterior:
     """Answers with bounds; they are not trusted if their log Z lies outside."""
-    above = Bound(found.lower, _slack(found.lower), found.reached).judge(answers)
-    return _below(above, found.upper).made_of(bounds=found)
+    slack = tolerances.slack_of(found.lower)
+    above = Bound(found.lower, slack, found.reached).judge(answers)
+    return _below(above, found.upper, tolerances).made_of(bounds=found)
 
 
 class ProvenJudge:
@@ -33,11 +34,14 @@ class ProvenJudge:
     What blocks reach is known by other means (`blocks.Bound`).
     """
 
-    def __init__(self, effort: str, shattering: Shattering, progress: Progress) -> None:
+    def __init__(
+        self, effort: str, shattering: Shattering, tolerances: Tolerances, progress: Progress
+    ) -> None:
         most = CHEAP_OPERATIONS[effort]
         # Count cuts take ten times as long as the bound without them.
         self._prover = Prover(effort, FAMILIES[effort], 0, most, by_hand=False, progress=progress)
         self._shattering = shattering
+        self._tolerances = tolerances
 
     def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their log Z is proven to be wrong."""
@@ -45,13 +49,13 @@ class ProvenJudge:
             return answers
         lower, by = self._lower
         least = rounded_down(lower)
-        answers = Bound(least, _slack(least), by).judge(answers)
+        answers = Bound(least, self._tolerances.slack_of(least), by).judge(answers)
         for family in self._families(answers):
             if not answers.trusted:
                 break
             proven = self._proof.ceiling(family)
             if proven is not None:
-                answers = _below(answers, rounded_up(proven[1]))
+                answers = _below(answers, rounded_up(proven[1]), self._tolerances)
         return answers
 
     @cached_property
@@ -75,15 +79,9 @@ class ProvenJudge:
         yield from families[families.index(own) + 1 :] if plain else families
 
 
-def _below(answers: Posterior, upper: float) -> Posterior:
+def _below(answers: Posterior, upper: float, tolerances: Tolerances) -> Posterior:
     """Answers judged by what log Z is at most."""
     verdict = answers.result.verdict
     if upper < verdict.log_z_ceiling:
-        verdict = verdict.capped_by(upper, _slack(upper))
+        verdict = verdict.capped_by(upper, tolerances.slack_of(upper))
     return answers.judged(verdict)
-
-
-def _slack(bound: float) -> float:
-    """How far rounding may take a log Z beyond a bound."""
-    tolerances = Tolerances()
-    return tolerances.bound_slack * abs(bound) + tolerances.level

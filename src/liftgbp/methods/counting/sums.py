@@ -27,7 +27,7 @@ from liftgbp.lift.shatter import (
 from liftgbp.lift.shatter.normal import NormalParfactor
 from liftgbp.methods.counting.count_mixture import CountMixture, Part
 from liftgbp.methods.counting.peaks import Weighed, check_space, weigh
-from liftgbp.methods.counting.points import CountedModel, SolvedPoint
+from liftgbp.methods.counting.points import CountedModel
 from liftgbp.methods.counting.space import DIGITS, Counts
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
@@ -346,7 +346,13 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Pos
     doubtful = {c: share for c, share in weighed.shares.items() if model.solved[c].flaw}
     doubtful = _left_out(model, weighed) | doubtful | _too_light(model, weighed)
     untrusted = min(1.0, sum(doubtful.values()))
-    worst = max(doubtful, key=doubtful.__getitem__) if untrusted > MOST_UNTRUSTED else None
+    status, flaw = Status.CONVERGED, None
+    if untrusted > MOST_UNTRUSTED:
+        worst = max(doubtful, key=doubtful.__getitem__)
+        solved = model.solved[worst]
+        status = Status.NO_MINIMUM if solved.status is Status.CONVERGED else solved.status
+        cause = solved.flaw or Finding(Flaw.OTHER_SOLUTION)
+        flaw = Finding(Flaw.COUNTS, (untrusted,), about=model.words(worst), cause=cause)
     sums = CountSum(
         predicates=tuple(names),
         visited=weighed.visited,
@@ -356,12 +362,12 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Pos
     )
     result = MixedResult(
         solver=top.solver,
-        status=Status.CONVERGED if worst is None else _status(model.solved[worst]),
+        status=status,
         iterations=max(model.solved[counts].solution.iterations for counts in weighed.shares),
         residual=top.residual,
         log_z=float(weighed.log_total),
         verdict=top.verdict,
-        flaw=None if worst is None else _flaw(model, worst, untrusted),
+        flaw=flaw,
         remedies=REMEDIES,
     )
     mixture = CountMixture(model.split, _parts(model, weighed))
@@ -382,16 +388,6 @@ def _parts(model: CountedModel, weighed: Weighed) -> tuple[Part, ...]:
         )
         for own in members.values()
     )
-
-
-def _status(solved: SolvedPoint) -> Status:
-    """The status of counts that cannot be trusted."""
-    return Status.NO_MINIMUM if solved.status is Status.CONVERGED else solved.status
-
-
-def _flaw(model: CountedModel, worst: Counts, untrusted: float) -> Finding:
-    cause = model.solved[worst].flaw or Finding(Flaw.OTHER_SOLUTION)
-    return Finding(Flaw.COUNTS, (untrusted,), about=model.words(worst), cause=cause)
 
 
 def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from liftgbp.lift.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.methods.exact.pair_tables import Atoms, PairTables, about_objects
-from liftgbp.posterior.count_cases import CountedCase, CountedRow, spread_over
+from liftgbp.posterior.count_cases import CountedCase, CountedRow
+from liftgbp.posterior.events import spread_over
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import QueryError
 

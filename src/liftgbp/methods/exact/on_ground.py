@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from liftgbp.ground.grounding import GroundNetwork
 from liftgbp.ground.grounding.from_classes import class_members, ground_classes, ground_factors
 from liftgbp.lift.shatter.normal import NormalModel, Obj, ObjAtom
@@ -64,18 +66,12 @@ class Grounded(Source):
 
     @cached_property
     def _variable_of(self) -> dict[tuple[int, ...], int]:
-        return _variables(self.network)
-
-
-def _variables(network: GroundNetwork) -> dict[tuple[int, ...], int]:
-    """The variable of each ground atom: a predicate and objects."""
-    if network.atoms is None:
-        return {}
-    atoms = zip(network.atoms.predicate.tolist(), network.atoms.args.tolist(), strict=True)
-    return {
-        (predicate, *(obj for obj in objects if obj >= 0)): variable
-        for variable, (predicate, objects) in enumerate(atoms)
-    }
+        """The variable of each ground atom: a predicate and objects."""
+        if self.network.atoms is None:
+            return {}
+        rows = np.column_stack([self.network.atoms.predicate, self.network.atoms.args]).tolist()
+        # Unused columns of objects hold -1.
+        return {tuple(k for k in row if k >= 0): variable for variable, row in enumerate(rows)}
 
 
 def _by_tree(tree: JunctionTree) -> ExactResult:

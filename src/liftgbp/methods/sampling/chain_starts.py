@@ -16,7 +16,7 @@ from liftgbp.model.parser import parse_query
 from liftgbp.posterior import BlockedAtom, BlockStructure, Posterior
 from liftgbp.posterior.block_table import class_names
 from liftgbp.posterior.readers import ClassReader, Reader
-from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.arrays import Floats, Ints, distinct, in_parts
 from liftgbp.support.errors import InputError
 
 AT_RANDOM = 0.25
@@ -28,9 +28,9 @@ MOST_STARTS = 8
 LEAST_SHARE = 1e-3
 """What has a smaller share in the answers is no start."""
 
-Chances: TypeAlias = Callable[[int, np.random.Generator], list[Floats]]
-"""For a number of chains: for each predicate the chances of its variables' values, as arrays
-(variables, values, chains); the last axis may be 1."""
+Chances: TypeAlias = Callable[[int, np.random.Generator], Floats]
+"""For a number of chains: the chances of values, (variables, values, chains); the last axis may be
+1."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +69,7 @@ class Variables:
 
 def starts_of(variables: Variables, answers: Posterior | None) -> list[Start]:
     """Random worlds first, then what answers are made of."""
-    random_worlds = [Start("random worlds", None, _uniform(variables))]
+    random_worlds = [Start("random worlds", None, _fixed(mean_chances(variables, None)))]
     if answers is None:
         return random_worlds
     more: list[Start] = []
@@ -81,10 +81,11 @@ def starts_of(variables: Variables, answers: Posterior | None) -> list[Start]:
     left = max(0.0, 1.0 - sum(structure.share for structure in blocks))
     if len(points) > 1:
         for number, point in enumerate(points, start=1):
-            chances = _of_reader(variables, answers.at(point).reader)
+            chances = _fixed(mean_chances(variables, answers.at(point).reader))
             more.append(Start(f"minimum {number}", left * point.weight, chances))
     elif left > LEAST_SHARE:
-        more.append(Start("the answers", left, _of_reader(variables, answers.reader)))
+        chances = _fixed(mean_chances(variables, answers.reader))
+        more.append(Start("the answers", left, chances))
     more = [start for start in more if start.share is not None and start.share >= LEAST_SHARE]
     return random_worlds + sorted(more, key=lambda start: -(start.share or 0.0))[:MOST_STARTS]
 
@@ -106,57 +107,41 @@ def first_values(
     values = np.zeros((len(variables.ranges), len(start_of)), np.uint8)
     for number, start in enumerate(starts):
         chains = np.flatnonzero(start_of == number)
-        if not len(chains):
-            continue
-        for predicate, chances in enumerate(start.chances(len(chains), random)):
-            rows, _ = variables.of(predicate)
-            values[np.ix_(rows, chains)] = drawn_values(chances, len(chains), random)
+        if len(chains):
+            chances = start.chances(len(chains), random)
+            values[:, chains] = drawn_values(chances, len(chains), random)
     return values
 
 
 def drawn_values(chances: Floats, chains: int, random: np.random.Generator) -> Bytes:
     """Values drawn by their chances (variables, values, chains); the last axis may be 1."""
-    levels = np.cumsum(chances, axis=1)
-    draws = random.random((len(chances), 1, chains)) * levels[:, -1:]
-    # Of the values whose cumulative chance exceeds the draw, the first one.
-    return np.asarray((draws < levels).argmax(axis=1), np.uint8)
+    values = np.empty((len(chances), chains), np.uint8)
+    for rows in in_parts(len(chances), chances.shape[1] * chains):
+        levels = np.cumsum(chances[rows], axis=1)
+        draws = random.random((len(levels), 1, chains)) * levels[:, -1:]
+        # Of the values whose cumulative chance exceeds the draw, the first one.
+        values[rows] = (draws < levels).argmax(axis=1)
+    return values
 
 
-def mean_chances(variables: Variables, answers: Posterior | None) -> Floats:
-    """The chances of the values of all variables, by answers or uniform: (variables, values)."""
-    start = _uniform(variables) if answers is None else _of_reader(variables, answers.reader)
-    tables = start(1, np.random.default_rng(0))
+def mean_chances(variables: Variables, reader: Reader | None) -> Floats:
+    """The chances of values by answers, or uniform ones: (variables, values, 1)."""
     widest = max((len(predicate.values) for predicate in variables.predicates), default=1)
-    chances = np.zeros((len(variables.ranges), widest))
-    for number, table in enumerate(tables):
-        rows, _ = variables.of(number)
-        chances[rows, : table.shape[1]] = table[:, :, 0]
-    return chances
-
-
-def _uniform(variables: Variables) -> Chances:
-    def chances(chains: int, random: np.random.Generator) -> list[Floats]:
-        found = []
-        for number, predicate in enumerate(variables.predicates):
-            own, _ = variables.of(number)
-            allowed = np.arange(len(predicate.values)) < variables.ranges[own][:, None]
-            found.append((allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1))[:, :, None])
-        return found
-
-    return chances
-
-
-def _of_reader(variables: Variables, reader: Reader) -> Chances:
-    tables = []
-    for number in range(len(variables.predicates)):
+    if reader is None:
+        allowed = np.arange(widest) < variables.ranges[:, None]
+        return np.asarray((allowed / allowed.sum(axis=1, keepdims=True))[:, :, None])
+    chances = np.zeros((len(variables.ranges), widest, 1))
+    for number in distinct(variables.atoms.predicate).tolist():
         rows, args = variables.of(number)
-        if len(rows):
-            table = reader.marginals(number, list(args.T))
-            unknown = np.isnan(table).any(axis=1, keepdims=True)
-            tables.append(np.where(unknown, 1 / table.shape[1], table)[:, :, None])
-        else:
-            tables.append(np.ones((0, len(variables.predicates[number].values), 1)))
-    return lambda chains, random: tables
+        table = reader.marginals(number, list(args.T))
+        unknown = np.isnan(table).any(axis=1, keepdims=True)
+        known = np.where(unknown, 1 / table.shape[1], table)
+        chances[rows, : table.shape[1], 0] = known
+    return chances
+
+
+def _fixed(chances: Floats) -> Chances:
+    return lambda chains, random: chances
 
 
 def _of_blocks(variables: Variables, reader: Reader, structure: BlockStructure) -> Chances:
@@ -164,7 +149,7 @@ def _of_blocks(variables: Variables, reader: Reader, structure: BlockStructure) 
     if not isinstance(reader, ClassReader):
         raise InputError("blocks are about classes of objects, which these answers do not have")
     normal = reader.normal
-    alike = _of_reader(variables, reader)
+    alike = mean_chances(variables, reader)
     by_class = dict(enumerate(class_names(normal)))
     numbers = {
         name: np.repeat(
@@ -188,28 +173,25 @@ def _of_blocks(variables: Variables, reader: Reader, structure: BlockStructure) 
                         blocks[sort][members, chain] = random.permutation(labels)
         return blocks
 
-    def chances(chains: int, random: np.random.Generator) -> list[Floats]:
-        tables = [
-            np.repeat(table, chains, axis=2) if table.shape[2] == 1 else table
-            for table in alike(chains, random)
-        ]
+    def chances(chains: int, random: np.random.Generator) -> Floats:
+        table = np.repeat(alike, chains, axis=2)
         blocks = blocks_of(chains, random)
         for atom in structure.atoms:
-            _fill(tables, variables, atom, blocks)
-        return tables
+            _fill(table, variables, atom, blocks)
+        return table
 
     return chances
 
 
 def _fill(
-    tables: list[Floats], variables: Variables, atom: BlockedAtom, blocks: Mapping[str, Ints]
+    chances: Floats, variables: Variables, atom: BlockedAtom, blocks: Mapping[str, Ints]
 ) -> None:
     """Set the chances of the atoms that a table between blocks is about."""
     (pattern,) = parse_query(atom.text).atoms
     names = [term.name for term in pattern.args]
     number = next(k for k, own in enumerate(variables.predicates) if own.name == pattern.predicate)
     sorts = variables.predicates[number].sorts
-    _, args = variables.of(number)
+    every, args = variables.of(number)
     matching = np.ones(len(args), bool)
     for j, one in enumerate(names):
         for k in range(j):
@@ -226,4 +208,5 @@ def _fill(
     inside = np.all([own >= 0 for own in at], axis=0)
     wanted = atom.table[tuple(np.maximum(own, 0) for own in at)].transpose(0, 2, 1)
     use = inside[:, None, :] & ~np.isnan(wanted).any(axis=1, keepdims=True)
-    tables[number][rows] = np.where(use, wanted, tables[number][rows])
+    known = chances[every[rows], : wanted.shape[1]]
+    chances[every[rows], : wanted.shape[1]] = np.where(use, wanted, known)

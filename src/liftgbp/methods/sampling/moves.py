@@ -100,20 +100,17 @@ class Moves:
         }
 
     def after_sweep(self, sweep: int, worlds: Worlds, random: np.random.Generator) -> None:
-        """Try the moves that are due."""
+        """Try the moves that are due; one that is not possible is `None`."""
+        moves = {
+            "objects": self._move_object,
+            "exchanges": self._exchange,
+            "mirrors": self._mirror,
+        }
         for name, rhythm in self.rhythms.items():
             if sweep % rhythm.every == 0:
-                accepted = self._tried(name, worlds, random)
+                accepted = moves[name](worlds, random)
                 if accepted is not None:
                     rhythm.note(accepted)
-
-    def _tried(self, name: str, worlds: Worlds, random: np.random.Generator) -> Bools | None:
-        if name == "objects":
-            if not self._objects:
-                return None
-            return self._move_object(int(random.integers(len(self._objects))), worlds, random)
-        change = self._exchange(random) if name == "exchanges" else self._mirror(random)
-        return None if change is None else self._involution(*change, worlds, random)
 
     # --- all atoms of one object
 
@@ -142,14 +139,14 @@ class Moves:
                     movable.append(roots)
         return movable
 
-    def _classes(self, number: int) -> list[UnitClass]:
-        if number not in self._known:
-            self._known[number] = single_classes(self._sweeper.index, self._objects[number])
-        return self._known[number]
-
-    def _move_object(self, number: int, worlds: Worlds, random: np.random.Generator) -> Bools:
+    def _move_object(self, worlds: Worlds, random: np.random.Generator) -> Bools | None:
+        if not self._objects:
+            return None
+        number = int(random.integers(len(self._objects)))
         roots = self._objects[number]
-        classes = self._classes(number)
+        if number not in self._known:
+            self._known[number] = single_classes(self._sweeper.index, roots)
+        classes = self._known[number]
         order = [classes[k] for k in random.permutation(len(classes)).tolist()]
         before = self._log_weights(worlds)
         old = worlds.copy()
@@ -189,7 +186,7 @@ class Moves:
             if self._sizes[sort] > 1
         ]
 
-    def _exchange(self, random: np.random.Generator) -> tuple[Ints, Ints] | None:
+    def _exchange(self, worlds: Worlds, random: np.random.Generator) -> Bools | None:
         """Two objects exchange their atoms, in all places of arguments or in one of them."""
         if not self._slots:
             return None
@@ -204,14 +201,14 @@ class Moves:
             rows, _ = self._variables.of(which)
             old = args[rows, column]
             args[rows, column] = np.where(old == one, other, np.where(old == other, one, old))
-        return self._found(args), self._same_values
+        return self._involution(args, self._same_values, worlds, random)
 
     @cached_property
     def _same_values(self) -> Ints:
         widest = self._tied.value.shape[1]
         return np.tile(np.arange(widest), (len(self._tied.root), 1))
 
-    def _mirror(self, random: np.random.Generator) -> tuple[Ints, Ints] | None:
+    def _mirror(self, worlds: Worlds, random: np.random.Generator) -> Bools | None:
         """Atoms of some predicates exchange two values, those of others their two arguments."""
         atoms = self._variables.atoms
         args = atoms.args.copy()
@@ -225,20 +222,20 @@ class Moves:
             same = len(predicate.sorts) == 2 and predicate.sorts[0] == predicate.sorts[1]
             if same and random.random() < 0.5:
                 args[rows, :2] = args[rows][:, [1, 0]]
-        return self._found(args), change
-
-    def _found(self, args: Ints) -> Ints:
-        """The variables of the same predicates over other objects; itself where there is none."""
-        atoms = self._variables.atoms
-        at = places_of_rows([atoms.predicate, *args.T], [atoms.predicate, *atoms.args.T])
-        return np.where(at >= 0, at, np.arange(len(args)))
+        return self._involution(args, change, worlds, random)
 
     def _involution(
-        self, source: Ints, change: Ints, worlds: Worlds, random: np.random.Generator
+        self, args: Ints, change: Ints, worlds: Worlds, random: np.random.Generator
     ) -> Bools | None:
-        """Let each atom have the value of another one, or what that changes into."""
+        """Let each atom have the value of that over other objects, or what that changes into.
+
+        Where there is no such atom, it is the atom itself.
+        """
         root, value = self._tied.root, self._tied.value
         every = np.arange(len(root))
+        atoms = self._variables.atoms
+        at = places_of_rows([atoms.predicate, *args.T], [atoms.predicate, *atoms.args.T])
+        source = np.where(at >= 0, at, every)
         # The value that the deciding variable of each atom gets.
         taken = value[source[:, None], worlds.values[root[source]]]
         taken = change[every[:, None], taken]

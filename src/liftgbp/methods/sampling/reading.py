@@ -114,13 +114,10 @@ class Grounder:
         """A row over classes: every choice of different objects, or many of them."""
         atoms, places = _different(row)
         chosen = self._chosen(row, objects_of(atoms), normal)
-        return GroundRow(
-            query,
-            row,
-            tuple(predicate for predicate, _ in atoms),
-            tuple(_columns([chosen[obj] for obj in args], chosen) for _, args in atoms),
-            places,
-        )
+        count = max(map(len, chosen.values()), default=1)
+        columns = ([np.zeros((0, count), np.int64), *(chosen[o] for o in own)] for _, own in atoms)
+        objects = tuple(np.vstack(own).T for own in columns)
+        return GroundRow(query, row, tuple(predicate for predicate, _ in atoms), objects, places)
 
     def _chosen(self, row: Row, objects: Sequence[Obj], normal: NormalModel) -> dict[Obj, Ints]:
         """For each placeholder the object that it stands for in each grounding."""
@@ -171,12 +168,6 @@ def _different(row: Row) -> tuple[list[ObjAtom], tuple[int, ...]]:
     """The different atoms of a row, and which of them each of its atoms is."""
     atoms = list(dict.fromkeys(row.every))
     return atoms, tuple(map(atoms.index, row.every))
-
-
-def _columns(columns: list[Ints], chosen: dict[Obj, Ints]) -> Ints:
-    if columns:
-        return np.column_stack(columns)
-    return np.zeros((len(next(iter(chosen.values()))) if chosen else 1, 0), np.int64)
 
 
 def _on_the_ground(query: str, row: Row, reader: GroundReader) -> GroundRow:
@@ -262,19 +253,13 @@ class Literals:
             self.of(predicate, objects)
             for predicate, objects in zip(row.predicates, row.objects, strict=True)
         ]
-        if not atoms:  # a formula that always holds, or never
-            return Cells(
-                np.array([[self.always]]),
-                np.zeros(1, np.int64),
-                np.ones(1),
-                np.zeros(1, np.int64),
-                1,
-            )
         shape = [literals.shape[1] for literals, _ in atoms]
         if np.prod(shape) > MOST_CELLS:
             raise QueryError(f"{row.row.text} has more than {MOST_CELLS} assignments")
-        count = len(atoms[0][0])
-        factor = np.prod([factors for _, factors in atoms], axis=0)
+        # A formula that always holds, or never, is about no atom.
+        count = len(atoms[0][0]) if atoms else 1
+        certain = np.full(count, self.always)
+        factor = np.prod([np.ones(count), *(factors for _, factors in atoms)], axis=0)
         # Groundings with equal factors are counted together.
         levels, level = np.unique(factor, return_inverse=True)
         literals: list[Ints] = []
@@ -282,9 +267,8 @@ class Literals:
         weights: list[float] = []
         cell: list[int] = []
         for number, digits in enumerate(product(*map(range, shape))):
-            columns = np.column_stack(
-                [rows[:, digit] for (rows, _), digit in zip(atoms, digits, strict=True)]
-            )
+            pairs = zip(atoms, digits, strict=True)
+            columns = np.column_stack([r[:, digit] for (r, _), digit in pairs] or [certain])
             for k, value in enumerate(levels.tolist()):
                 members = columns[level.ravel() == k]
                 literals.append(members)

@@ -14,7 +14,7 @@ from liftgbp.methods.sampling.world_sample import Sample
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.opinions import Comparison, compared
 from liftgbp.solve import Finding, Flaw, Kind
-from liftgbp.support.errors import InputError
+from liftgbp.support.errors import CapacityError
 from liftgbp.support.progress import Progress
 
 WORK = {"normal": 2.5e5, "thorough": 1e7}
@@ -55,9 +55,13 @@ class SampledJudge:
         if not self._sweeps or not answers.trusted or answers.verdict.kind is Kind.EXACT:
             return answers
         if self._drawn is None:
-            self._drawn = self._draw(answers, self._sweeps)
-        if self._drawn is None:
-            return answers
+            try:
+                self._drawn = self._draw(answers, self._sweeps)
+            except CapacityError:
+                # The answer may be right, but a check that was due was not made.
+                return answers.judged(
+                    answers.result.verdict.contradicted_by(Finding(Flaw.NO_SAMPLE))
+                )
         comparison = _compared(answers, self._drawn)
         largest = comparison.largest
         if largest is None or not comparison.disagrees:
@@ -66,21 +70,16 @@ class SampledJudge:
         opinion = Finding(Flaw.SAMPLE, numbers, about=largest.text)
         return answers.judged(answers.result.verdict.contradicted_by(opinion))
 
-    def _draw(self, answers: Posterior, sweeps: int) -> Sample | None:
-        try:
-            drawn = sample(
-                self._problem.model,
-                self._problem.sizes,
-                evidence=self._problem.evidence,
-                answers=answers,
-                sweeps=sweeps,
-                log_z=False,
-                progress=self._progress,
-            )
-        except InputError:
-            # No second opinion can be had: too many factors, or no world was found to start from.
-            self._sweeps = 0
-            return None
+    def _draw(self, answers: Posterior, sweeps: int) -> Sample:
+        drawn = sample(
+            self._problem.model,
+            self._problem.sizes,
+            evidence=self._problem.evidence,
+            answers=answers,
+            sweeps=sweeps,
+            log_z=False,
+            progress=self._progress,
+        )
         again = not drawn.mixed and sweeps == self._sweeps and _compared(answers, drawn).differs
         return self._draw(answers, LONGER * sweeps) if again else drawn
 

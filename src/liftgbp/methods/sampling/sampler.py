@@ -236,7 +236,8 @@ class _Chains:
 
     def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ:
         """An estimate of log Z."""
-        chances = mean_chances(self.variables, answers)[self.tied.decides]
+        reader = None if answers is None else answers.reader
+        chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
         chains = self.worlds.chains
         return anneal(self.sweeper, self.weights, chances, steps, chains, self.random, progress)
 
@@ -264,8 +265,8 @@ class _Clock:
 
     def watched(self) -> AbstractContextManager[object]:
         """Ends what is done inside once time is up, by raising `LimitExceeded`."""
-        watch = watch_for(None if self._seconds is None else Limits(seconds=self._seconds))
-        return nullcontext() if self._seconds is None or watch is None else watch.running()
+        watch = None if self._seconds is None else watch_for(Limits(seconds=self._seconds))
+        return nullcontext() if watch is None else watch.running()
 
     def start(self, atoms: int) -> None:
         """Everything is prepared, and the first sweep begins."""

@@ -374,7 +374,9 @@ class _Sum:
             for k in range(2)
         ]
         for members, places in _rectangles(units):
-            soft, hard = (_at(vector, places).transpose(1, 2, 0) for vector in vectors)
+            present = (places >= 0)[..., None]
+            added = (np.where(present, vector[places], 0.0) for vector in vectors)
+            soft, hard = (own.transpose(1, 2, 0) for own in added)
             yield Weighted(members, _filled(literals, places, never), Vectors(soft, hard))
 
 
@@ -398,7 +400,3 @@ def _rectangles(units: Ints) -> Iterator[tuple[Ints, Ints]]:
 def _filled(literals: Ints, places: Ints, never: int) -> Ints:
     filled = np.where(places >= 0, literals.T[:, places], never)
     return np.ascontiguousarray(filled)
-
-
-def _at(vectors: Floats, places: Ints) -> Floats:
-    return np.where((places >= 0)[..., None], vectors[places], 0.0)

@@ -19,6 +19,7 @@ from liftgbp.methods.sampling.diagnostics import MOST_R_HAT, Diagnosis, Grouping
 from liftgbp.methods.sampling.reading import Grounder, GroundRow, Literals, traces_of
 from liftgbp.methods.sampling.terms import WORD, Planes, Words
 from liftgbp.methods.sampling.tied import Tied
+from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import COMPARISONS, CountQuery, as_count, checked_count, parse_count
@@ -27,12 +28,11 @@ from liftgbp.posterior.answer import AnswerRows, asked_values
 from liftgbp.posterior.count_queries import asks_for_count
 from liftgbp.posterior.lookup import repeat_axes
 from liftgbp.posterior.opinions import Opinion, OpinionRow
-from liftgbp.posterior.wording import sentence
 from liftgbp.solve import Finding, Flaw
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import InputError, QueryError, checked_path, checked_texts
 from liftgbp.support.files import Schema, check_apart, check_writable, whole_file, write_table
-from liftgbp.support.shown import Reported
+from liftgbp.support.shown import Reported, in_words
 
 FEWEST_EFFECTIVE = 400.0
 """Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021
@@ -245,7 +245,7 @@ class Sample(Reported):
     @property
     def doubt(self) -> str:
         """Why the sample settles nothing, in words; empty if it does."""
-        return sentence(self.flaw)
+        return "" if self.flaw is None else in_words(self.flaw)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
@@ -410,33 +410,22 @@ class Sample(Reported):
         file = checked_path("path", path)
         check_writable(file, (".csv", ".parquet"))
         check_apart(file, self.problem.files)
-        names = atom_names(self.variables.atoms, self.model)
-        predicates = self.variables.predicates
-        boolean = [
-            predicates[number].values == ("false", "true")
-            for number in self.variables.atoms.predicate.tolist()
-        ]
-        schema: Schema = {
-            "draw": int,
-            "chain": int,
-            **{name: bool if truth else str for name, truth in zip(names, boolean, strict=True)},
-        }
+        atoms, predicates = self.variables.atoms, self.variables.predicates
+        values = [predicates[number].values for number in atoms.predicate.tolist()]
+        kinds = [bool if own == BOOLEAN else str for own in values]
+        columns = zip(atom_names(atoms, self.model), kinds, strict=True)
+        schema: Schema = {"draw": int, "chain": int, **dict(columns)}
         with whole_file(file) as unfinished:
-            write_table(unfinished, schema, self._records(boolean))
+            write_table(unfinished, schema, self._records(values))
 
-    def _records(self, boolean: Sequence[bool]) -> Iterator[Sequence[object]]:
-        values = self.variables.predicates
-        names = [values[number].values for number in self.variables.atoms.predicate.tolist()]
-        variables = np.arange(len(names))
+    def _records(self, values: Sequence[tuple[str, ...]]) -> Iterator[Sequence[object]]:
+        variables = np.arange(len(values))
         for draw, planes in enumerate(self._planes()):
             world = self._values(planes)
             values_of_atoms = self.tied.value[variables[:, None], world[self.tied.root]]
             for chain, column in enumerate(values_of_atoms.T.tolist()):
-                cells = [
-                    bool(value) if truth else name[value]
-                    for value, truth, name in zip(column, boolean, names, strict=True)
-                ]
-                yield [draw, chain, *cells]
+                cells = zip(column, values, strict=True)
+                yield [draw, chain, *(bool(v) if own == BOOLEAN else own[v] for v, own in cells)]
 
     def _values(self, planes: Words) -> Ints:
         ranges = self.tied.network.ranges

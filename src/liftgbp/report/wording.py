@@ -68,6 +68,9 @@ WORDINGS: dict[Flaw | Status, str] = {
         "best"
     ),
     Flaw.SAMPLE: "a sample says P({about}) = {0:.3g} (standard error {1:.1g}), not {2:.3g}",
+    Flaw.NO_SAMPLE: (
+        "no sample could judge the answer, since no possible world was found to start from"
+    ),
     Flaw.NOT_MIXED: "the sample has not mixed: R-hat is {0:.3g} for {about}",
     Flaw.FEW_DRAWS: (
         "the sample has not mixed: it is worth {0:.0f} independent draws of {about}; sample for "
@@ -112,18 +115,6 @@ def independent_atoms(by: IndependentAtoms) -> str:
     if by.mixed:
         words = f"{words}, mixed in all ways,"
     return f"{words} for each value of one {by.atom}" if by.atom else words
-
-
-def upper_bound(family: str) -> str:
-    """What proves an upper bound of log Z, over a family of regions or none."""
-    if not family:
-        return "the largest energy of each factor"
-    return f"conditional entropies over {regions_text(family)}"
-
-
-def regions_text(family: str) -> str:
-    """A family of regions, where it is clear that it is one."""
-    return "factor scopes" if family == "intersections" else family
 
 
 # --- remedies
@@ -241,9 +232,7 @@ CHOICES = {
 }
 
 
-def choice_text(choice: Choice | None) -> str:
-    """Why counts of a predicate were summed over, or of none; empty if nobody had to choose."""
-    if choice is None:
-        return ""
+def choice_text(choice: Choice) -> str:
+    """Why counts of a predicate were summed over, or of none."""
     listed = ", ".join(f"{name} {change:+.3g}" for name, change in choice.changes)
     return CHOICES[choice.kind].format(choice, listed=listed)
