@@ -12,8 +12,8 @@ from scipy.optimize import LinearConstraint, minimize
 import liftgbp
 from liftgbp.lift.regions import LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import shatter
-from liftgbp.methods.bounding.count_cuts import looks_of
 from liftgbp.methods.bounding.decomposition import Program, common_energy, program_of
+from liftgbp.methods.bounding.looks_in_regions import looks_of
 from liftgbp.methods.bounding.maximise import maximise
 from liftgbp.methods.bounding.tightening import tightened
 from liftgbp.model.model import Model

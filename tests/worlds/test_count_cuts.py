@@ -15,7 +15,8 @@ from all_worlds import Atom, placed_beliefs
 from liftgbp.evidence import Problem
 from liftgbp.lift.regions import LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import NormalModel, shatter
-from liftgbp.methods.bounding.count_cuts import Cut, looks_of
+from liftgbp.methods.bounding.count_cuts import Cut
+from liftgbp.methods.bounding.looks_in_regions import looks_of
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve.energy import polytope
 from liftgbp.support.errors import CapacityError, ContradictionError

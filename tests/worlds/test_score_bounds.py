@@ -167,3 +167,44 @@ def test_a_wrong_solver_gives_a_bound(name: str, monkeypatch: pytest.MonkeyPatch
     right = upper_bound(normal, Budget())
     monkeypatch.setattr(optimize, "linprog", noisy)
     assert upper_bound(normal, Budget()) >= right == EXTREMAL[name](1000)
+
+
+TWO_KINDS = """
+vip(person)
+friends(person, person)
+!friends(x,x).
+friends(x,y) => friends(y,x) | x != y.
+!(friends(x,y) ^ friends(y,z) ^ friends(x,z)) | distinct.
+1 friends(x,y) | x != y
+0.5 vip(x) ^ friends(x,y) | x != y
+"""
+SIDES = """
+vip(person)
+left(person)
+1 !(left(x) <=> left(y)) | x != y
+0.5 vip(x) ^ left(x)
+"""
+
+
+@pytest.mark.parametrize(("important", "others"), [(3, 5), (33, 67), (100, 100)])
+def test_classes_of_evidence(important: int, others: int) -> None:
+    """Cuts count over all classes. Truth: all ways to put some of each class on the left.
+
+    Without triangles, of two people who are no friends one may live like the other one without
+    loss; what that ends with are two sides with all friendships across (Zykov 1949).
+    """
+    facts = [f"vip(A{k})" for k in range(important)] + [f"!vip(B{k})" for k in range(others)]
+    total = important + others
+    ways = [
+        (Fraction(a), Fraction(a + b), Fraction(total - a - b))
+        for a in range(important + 1)
+        for b in range(others + 1)
+    ]
+    across = max(
+        2 * left * right + (a * right + (important - a) * left) / 2 for a, left, right in ways
+    )
+    sides = max(2 * left * right + a / 2 for a, left, right in ways)
+    for text, best in ((TWO_KINDS, across), (SIDES, sides)):
+        problem = Problem.of(liftgbp.parse(text), "\n".join(facts), {"person": total})
+        normal = shatter(problem.model, {"person": total}, evidence=problem.evidence)
+        assert upper_bound(normal, Budget()) == best

@@ -23,9 +23,9 @@ from liftgbp.methods.blocks.block_search import find_blocks
 from liftgbp.methods.blocks.labels import best_mixture
 from liftgbp.methods.blocks.products import ROUNDING, MeanField
 from liftgbp.methods.bounding.cases import fixed
-from liftgbp.methods.bounding.count_cuts import looks_of
 from liftgbp.methods.bounding.decomposition import Program, common_energy, operations, program_of
 from liftgbp.methods.bounding.interval import Interval, known_first, log_worlds
+from liftgbp.methods.bounding.looks_in_regions import looks_of
 from liftgbp.methods.bounding.maximise import maximise
 from liftgbp.methods.bounding.tightening import tightened
 from liftgbp.methods.effort import EFFORTS, most_blocks

@@ -25,8 +25,9 @@ import numpy as np
 
 from liftgbp.lift.regions import LiftedRegionGraph
 from liftgbp.lift.shatter import NormalModel
-from liftgbp.methods.bounding.count_cuts import Cut, Looks, looks_of
+from liftgbp.methods.bounding.count_cuts import Cut, Looks
 from liftgbp.methods.bounding.decomposition import Reading, readings_of
+from liftgbp.methods.bounding.looks_in_regions import looks_of
 from liftgbp.plan import Layout
 from liftgbp.solve.energy import Polytope, polytope
 from liftgbp.worlds.optimum import DECIMALS, exact

@@ -32,7 +32,7 @@ MOST_COMBINATIONS = 20
 """The most ways to choose as many classes as a region has objects: beyond, larger regions take
 seconds to build."""
 
-MOST_ENTRIES = {"quick": 2**11, "normal": 2**12, "thorough": 2**14}
+MOST_ENTRIES = {"quick": 2**12, "normal": 2**12, "thorough": 2**14}
 """Families with more beliefs than this are left out: 2¹³ take seconds, and squares of that many
 numbers."""
 
