@@ -28,6 +28,15 @@ def rows_of(text: str) -> list[list[str]]:
 ROWS, CUT_ROWS = rows_of(PAGE), rows_of(CUTS)
 
 
+def close_to(cell: str, least: str) -> object:
+    """About an upper bound of the table, for comparisons.
+
+    Which cuts are added is decided in doubles, so that another processor may add others: what is
+    proven differs by less than a thousandth of what is left open.
+    """
+    return pytest.approx(float(cell), rel=1e-9, abs=1e-3 * abs(float(cell) - float(least)))
+
+
 @cache
 def bounds_of(name: str, people: int) -> liftgbp.Bounds:
     return liftgbp.bounds(liftgbp.load(f"example:{name}"), {"person": people})
@@ -45,7 +54,7 @@ def test_intervals(row: list[str]) -> None:
     name, people, least, most, gap, estimate, exact = row
     bounds = bounds_of(name, int(float(people)))
     assert bounds.lower == pytest.approx(float(least), rel=1e-9)
-    assert bounds.upper == pytest.approx(float(most), rel=1e-9)
+    assert bounds.upper == close_to(most, least)
     # Per atom, rounding shows where almost everything is known.
     assert bounds.width_per_atom == pytest.approx(float(gap), rel=0.05, abs=1e-11)
     digits = 1e-10 * abs(float(most))
@@ -77,7 +86,7 @@ def test_count_cuts(row: list[str]) -> None:
     )
     for own, wanted in ((replace(prover, rounds=0), plain), (prover, most)):
         interval = Proof(own, normal).interval
-        assert float(interval.upper) == pytest.approx(float(wanted), rel=1e-9)
+        assert float(interval.upper) == close_to(wanted, exact if least == "–" else least)
         if least == "–":
             assert interval.lower is None
         else:
