@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from liftgbp.solve import portable
-from liftgbp.solve.charts import LONGEST_RISE, Chart, Newton, Step, Sums, step_of
 from liftgbp.solve.energy import LEAST_LOG, Energy, Polytope
 from liftgbp.solve.frames import SLACK_BITS, Face, Faces, Frame, size_in_bits
+from liftgbp.solve.newton_steps import LONGEST_RISE, Chart, Newton, Step, Sums, step_of
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.support.arrays import Bools, Floats, Ints
 from liftgbp.support.errors import InternalError
