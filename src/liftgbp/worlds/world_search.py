@@ -198,8 +198,6 @@ class OverClasses:
         world = known.world
         of_world = partial(beliefs, world) if isinstance(world, BlockWorld) else None
         upper = upper_bound(self.normal, self.budget, known.score, of_world)
-        if upper is None:
-            return Optimum(None, None)
         return Optimum(None, None, upper, how=("linear program over regions",))
 
 

@@ -49,6 +49,10 @@ FEW_EXCEPTIONS = 16
 """A cut is nearly tight if it is tight but for so many of the objects that may be roots: one is
 left over where the others form couples."""
 
+DIGITS = 6
+"""Cuts are compared in so many digits, and a number this close to a whole one is whole: beliefs
+where nothing tells two cuts apart differ in further digits from one processor to the next."""
+
 PER_LOOKS = 3
 """The most violated cuts of one state of roots that are added at once."""
 
@@ -140,12 +144,12 @@ class Looks:
         moments = (joint + joint.T) / 2 + np.diag(single) / self.size
         vectors = np.array(list(self._directions(moments)), dtype=float)
         # The whole number below the mean makes the most of a vector.
-        wholes = np.floor(self.size * (vectors @ single))
+        wholes = np.floor(self.size * (vectors @ single) + 10.0**-DIGITS)
         centred = vectors - (wholes / self.size)[:, None]
         second = np.einsum("kf,fg,kg->k", centred, moments, centred)
         value = second - (centred @ single) / self.size
         size = np.abs(centred).max(axis=1) ** 2
-        worst = np.argsort(value / np.maximum(size, RARE), kind="stable")
+        worst = np.argsort(np.round(value / np.maximum(size, RARE), DIGITS), kind="stable")
         for number in worst[:PER_LOOKS].tolist():
             found = self.cut([int(v) for v in vectors[number]], int(wholes[number]))
             if found is not None and found.row(len(beliefs)) @ beliefs < -VIOLATED:
@@ -199,7 +203,7 @@ class Looks:
         for value, vector in zip(values, vectors.T, strict=True):
             if value > VIOLATED:
                 break
-            direction = vector / np.abs(vector).max()
+            direction = np.round(vector / np.abs(vector).max(), DIGITS)
             yield np.round(direction * FINE)
             for part in PARTS:
                 above, below = direction > part, direction < -part
