@@ -379,10 +379,11 @@ def best_world(
 
     Its score is the sum of the weights of satisfied groundings. `world.proven` says that no world
     has a larger one; otherwise `world.upper` bounds it. Among best worlds, one with few true atoms
-    is taken. `effort` is counted in steps, so that the same `seed` gives the same world. After some
-    `seconds`, or at Ctrl-C, the best world so far is the answer; a `gap` above zero ends the search
-    once no world can be better by more than that. If hard rules contradict each other or the
-    evidence, that is a `ContradictionError`; if no world was found, a `CapacityError`.
+    is taken. `effort` is counted in steps, so that the same `seed` gives the same world, but for
+    branching on the ground, which also ends by the clock. After some `seconds`, or at Ctrl-C, the
+    best world so far is the answer; a `gap` above zero ends the search once no world can be better
+    by more than that. If hard rules contradict each other or the evidence, that is a
+    `ContradictionError`; if no world was found, a `CapacityError`.
 
     Where the model demands probabilities, weights that meet them are found first. The model may
     also be a network of another tool, which `load_network` reads.

@@ -90,7 +90,7 @@ def frustrated(size: int, seed: int = 0) -> WholeNetwork:
 
 METHODS = [
     CuttingPlanes(100),
-    WholeNumbers(100, 1000, sparse=False),
+    WholeNumbers(100, 1000, 60.0, sparse=False),
     Cooling(60),
     Neighbourhoods(5),
     Regions("loops:4", 10_000),

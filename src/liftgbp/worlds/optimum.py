@@ -136,7 +136,7 @@ Report = Callable[[Fraction | float, Fraction | float], None]
 class Budget:
     """What a search may take.
 
-    effort   `quick`, `normal` or `thorough`: counted in steps, so that runs can be repeated
+    effort   `quick`, `normal` or `thorough`: counted in steps, but for branching
     seconds  the end in any case; the best world so far is the answer then
     gap      a search ends when the bound is this close to the score
     seed     of everything that is random

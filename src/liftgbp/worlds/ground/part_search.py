@@ -8,6 +8,7 @@ stands in the list of `methods_for`.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,7 +31,7 @@ from liftgbp.worlds.ground.whole import WholeNetwork
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What an effort allows; nothing of it is timed, so that runs can be repeated.
+    """What an effort allows. All but one are counted, so that runs can be repeated.
 
     states     entries of all tables of an elimination
     sweeps     of the sampler while it cools
@@ -38,6 +39,8 @@ class Steps:
     variables  of a linear program
     entries    beliefs of regions in a linear program
     nodes      of a tree of programs in whole numbers; large ones get fewer
+    seconds    of branching: a node may take minutes (sixty records of which an eighth of the pairs
+               mislead), and the solver counts no other steps
     """
 
     states: int
@@ -46,12 +49,13 @@ class Steps:
     variables: int
     entries: int
     nodes: int
+    seconds: float
 
 
 STEPS = {
-    "quick": Steps(2**18, 60, 5, 10_000, 20_000, 100),
-    "normal": Steps(2**22, 300, 20, 50_000, 200_000, 2_000),
-    "thorough": Steps(2**25, 1_500, 100, 500_000, 2_000_000, 200_000),
+    "quick": Steps(2**18, 60, 5, 10_000, 20_000, 100, 2.0),
+    "normal": Steps(2**22, 300, 20, 50_000, 200_000, 2_000, 20.0),
+    "thorough": Steps(2**25, 1_500, 100, 500_000, 2_000_000, 200_000, 200.0),
 }
 
 FEW_ACTIVE = 0.1
@@ -72,11 +76,11 @@ def methods_for(steps: Steps) -> Iterator[Method]:
     yield MaximumFlow()
     yield Eliminating(steps.states)
     yield CuttingPlanes(steps.variables)
-    yield WholeNumbers(steps.variables, SPARSE_NODES * steps.nodes, sparse=True)
+    yield WholeNumbers(steps.variables, SPARSE_NODES * steps.nodes, steps.seconds, sparse=True)
     yield Cooling(steps.sweeps)
     yield Neighbourhoods(steps.rounds)
     yield Regions("loops:4", steps.entries)
-    yield WholeNumbers(steps.variables, steps.nodes, sparse=False)
+    yield WholeNumbers(steps.variables, steps.nodes, steps.seconds, sparse=False)
 
 
 def search(known: Known, steps: Steps) -> None:
@@ -316,6 +320,7 @@ class WholeNumbers:
 
     variables: int
     nodes: int
+    seconds: float
     sparse: bool
     name = "branching"
 
@@ -329,7 +334,9 @@ class WholeNumbers:
     def improve(self, known: Known) -> bool:
         """Worlds and bounds."""
         nodes = max(1, int(self.nodes * min(1.0, (LARGE / known.part.size) ** 2)))
-        return _cut(known, known.earlier() if self.sparse else known.left, nodes)
+        left = known.earlier() if self.sparse else known.left
+        end = time.monotonic() + self.seconds
+        return _cut(known, lambda: min(left(), end - time.monotonic()), nodes)
 
 
 def _cut(known: Known, left: Callable[[], float], nodes: int | None) -> bool:
