@@ -31,7 +31,7 @@ def test_words(shell: Shell, command: str) -> None:
     assert lines[1] == "score 5e+11"
     assert lines[2] == "person: two halves, A (500,000) and B (500,000)"
     assert lines[3] == "friends: only between A and B"
-    assert "true atoms: 500,000,000,000 of friends, 500,000 of left" in lines
+    assert "true atoms: 5e+11 of 1e+12 (friends), 500,000 of 1,000,000 (left)" in lines
     assert any("1 friends(x,y) | x != y" in line and "500,000,000,000" in line for line in lines)
 
 
@@ -80,6 +80,32 @@ def test_some_of_very_many_atoms_are_listed(shell: Shell) -> None:
     queries = ("-q", "left(x)", "-q", "friends(x,y)")
     found = result_of(shell, "example:opposites", "-n", "person=1000000000", *queries)
     assert [len(own) for own in found["true"].values()] == [200, 200]
+    half = 5 * 10**8
+    assert found["true_numbers"] == {"left(x)": half, "friends(x,y)": 2 * half**2}
+    _, out, _ = shell("map", "example:opposites", "-n", "person=1000000000", *queries)
+    assert "left(x): the first 200 of 500,000,000" in out.splitlines()
+
+
+def test_few_of_many_undecided_atoms_are_named(shell: Shell) -> None:
+    """Which one of twenty people is the one who smokes is open."""
+    model = "smokes(person)\nperson = {" + ",".join(f"P{k}" for k in range(20)) + "}\n"
+    model += "1 EXIST x smokes(x)\n-0.5 smokes(x)"
+    _, out, _ = shell("map", "-", "--via", "ground", stdin=model)
+    (line,) = (own for own in out.splitlines() if "between best worlds" in own)
+    assert line.startswith("20 atoms differ between best worlds: smokes(P0), ")
+    assert line.endswith("smokes(P11) and 8 more")
+
+
+def test_variables_of_a_network_are_one_list(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "five.uai"
+    tables = "".join(f"2\n1 {2 if k % 2 else 0.5}\n" for k in range(5))
+    file.write_text("MARKOV\n5\n2 2 2 2 2\n5\n1 0\n1 1\n1 2\n1 3\n1 4\n" + tables)
+    _, out, _ = shell("map", str(file))
+    lines = out.splitlines()
+    assert lines[2:4] == ["variables that do not have their first value: 2 of 5", "x1 = 1, x3 = 1"]
+    found = result_of(shell, str(file))
+    assert found["structure"] is None
+    assert found["true"] == {"x1": ["x1 = 1"], "x3": ["x3 = 1"]}
 
 
 def test_nothing_true_is_said(shell: Shell) -> None:

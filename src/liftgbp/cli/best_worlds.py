@@ -135,7 +135,7 @@ def best(
     else:
         from liftgbp.cli.world_view import show_world
 
-        show_world(result)
+        show_world(result, world.numbers_text)
     if world.interrupted:
         return INTERRUPTED
     refuted = checked is not None and not checked.agrees

@@ -19,6 +19,7 @@ from liftgbp.evidence import AnyEvidence, Evidence, Relation
 from liftgbp.model.ast import (
     BOOLEAN,
     Constant,
+    Number,
     Predicate,
     Rule,
     TableParfactor,
@@ -27,7 +28,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import checked_query, parse_count
+from liftgbp.model.queries import checked_atom_query, checked_query, parse_count
 from liftgbp.model.writer import ground_atom_text, object_text, rule_text
 from liftgbp.pictures.cards import (
     BAD,
@@ -46,12 +47,11 @@ from liftgbp.pictures.markup import Content
 from liftgbp.posterior import posterior_of
 from liftgbp.report.answers import UntrustedAnswer
 from liftgbp.report.world_atoms import Row, WorldAtoms
-from liftgbp.report.world_structure import WorldStructure
+from liftgbp.report.world_structure import WorldStructure, short_count
 from liftgbp.support.errors import (
     InputError,
     QueryError,
     checked_path,
-    comma_list,
     wrong_type,
 )
 from liftgbp.support.files import (
@@ -63,6 +63,7 @@ from liftgbp.support.files import (
     whole_file,
     write_table,
 )
+from liftgbp.support.texts import some_of
 from liftgbp.worlds import Optimum, World, WorldQuestion, structure_of
 from liftgbp.worlds.blocks.block_tally import log_weights
 from liftgbp.worlds.optimum import exact
@@ -343,7 +344,7 @@ class BestWorld(Shown):
     def as_dict(self, queries: Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
         undecided = self.undecided
-        asked = tuple(queries)
+        asked = tuple(queries) or tuple(self._listed())
         return {
             "model": self.model.name,
             "domains": self.sizes,
@@ -357,8 +358,10 @@ class BestWorld(Shown):
             "rules": [rule.as_dict() for rule in self.rules],
             "structure": None if self.structure is None else self.structure.as_dict(),
             "numbers": self.numbers,
-            "true": {query: self._some(query) for query in asked or self._listed()},
+            "true": {query: self._some(query) for query in asked},
+            "true_numbers": {query: self._number_of(query) for query in asked},
             "undecided": None if undecided is None else undecided[:SHOWN_ATOMS],
+            "undecided_number": None if undecided is None else len(undecided),
             "free": self.free,
             "notes": list(self.notes),
             "seed": self.question.budget.seed,
@@ -371,6 +374,30 @@ class BestWorld(Shown):
         return {name: self.world.number(name) for name in self._open_predicates()}
 
     @property
+    def numbers_text(self) -> str:
+        """The same in words, out of how many atoms; those without objects are counted together.
+
+        >>> import liftgbp
+        >>> world = liftgbp.best_world(liftgbp.load("example:couples"), {"person": 9})
+        >>> world.numbers_text
+        'true atoms: 8 of 81 (married)'
+        """
+        predicates = [self.model.predicates[name] for name in self.numbers]
+        parts = [
+            f"{short_count(self.numbers[p.name])} of {short_count(self._atom_number(p))} ({p.name})"
+            for p in predicates
+            if p.sorts
+        ]
+        single = [predicate for predicate in predicates if not predicate.sorts]
+        if single:
+            number = sum(self.numbers[predicate.name] for predicate in single)
+            together = f"{count_text(number)} of {count_text(len(single))}"
+            if not self.model.sorts and all(p.values != BOOLEAN for p in single):
+                return f"variables that do not have their first value: {together}"
+            parts.append(f"{together} (without objects)")
+        return f"true atoms: {', '.join(parts)}" if parts else ""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What else there is to know."""
         notes = list(self.question.problem.evidence.notes)
@@ -381,8 +408,11 @@ class BestWorld(Shown):
         elif self.undecided is None or self.undecided:
             notes.append("other worlds may have the same score, perhaps with fewer true atoms")
         if self.free:
-            named = comma_list(
-                f"{count_text(number)} of {name}" for name, number in self.free.items()
+            named = some_of(
+                [
+                    f"{count_text(number)} of {name}" if self.model.predicates[name].sorts else name
+                    for name, number in self.free.items()
+                ]
             )
             notes.append(f"no rule touches some atoms ({named}): they have their first value")
         return tuple(notes)
@@ -397,6 +427,9 @@ class BestWorld(Shown):
             if predicate.kind == "relation" and name not in closed
         ]
 
+    def _atom_number(self, predicate: Predicate) -> int:
+        return math.prod(self.sizes[sort] for sort in predicate.sorts)
+
     def _listed(self) -> list[str]:
         """Queries for all atoms of predicates with few enough of them to be listed."""
         variables = "xyzuvw"
@@ -409,6 +442,14 @@ class BestWorld(Shown):
     def _some(self, query: str) -> list[str]:
         rows = WorldAtoms(self.world, some=True).of_query(query)
         return [self._fact(*row) for row in islice(rows, SHOWN_ATOMS)]
+
+    def _number_of(self, query: str) -> int:
+        """How many atoms of a query do not have their first value."""
+        asked = checked_atom_query(query, self.model)
+        values = self.model.predicates[asked.atoms[0].predicate].values
+        nothing = (Number(0.0),) * len(values)
+        rule = TableParfactor(asked.atoms, nothing, asked.restrictions, asked.distinct)
+        return sum(self.world.tally(rule)[1:])
 
     def _tally(self, text: str) -> tuple[int, ...]:
         count = parse_count(text)
@@ -511,9 +552,15 @@ class BestWorld(Shown):
         ]
         heads = ("rule", "satisfied", "violated", "score")
         yield table(heads, rows, numbers=[1, 2, 3], total=len(self.rules))
+        yield note(self.numbers_text)
+        single = []
         for query in self._listed():
-            if self.numbers[query.partition("(")[0]] <= MOST_ROWS:
+            if "(" not in query:
+                single += self._some(query)
+            elif self.numbers[query.partition("(")[0]] <= MOST_ROWS:
                 yield note("true: " + ", ".join(self._some(query)))
+        if single:
+            yield note(some_of(single, MOST_ROWS))
         yield from map(note, self.notes)
 
 

@@ -73,7 +73,7 @@ class WorldBlock(Shown):
         """Its name, and how many objects there are."""
         if self.name != self.letters:
             return self.name
-        return f"{self.name} ({self.shape if self.width > 1 else _count(self.groups)})"
+        return f"{self.name} ({self.shape if self.width > 1 else short_count(self.groups)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,7 +188,7 @@ class WorldStructure(Shown):
             of_value = [kind for kind in kinds if kind.value == value]
             clauses = self._clauses(predicate, of_value, kinds)
             if clauses is None or len(clauses) > MOST_NAMES:
-                clauses = [f"{_count(sum(k.number for k in of_value))} atoms"]
+                clauses = [f"{short_count(sum(k.number for k in of_value))} atoms"]
             elif boolean and clauses:
                 clauses[0] = f"only {clauses[0]}"
             text = _listed(clauses, ", and ")
@@ -355,7 +355,7 @@ class WorldStructure(Shown):
         """The blocks as a table of a card."""
         heads = ("block", "sort", "objects", "shape", "true of each")
         rows = [
-            (u.name, u.sort, _count(u.objects), u.shape, ", ".join(self._values_of(u)))
+            (u.name, u.sort, short_count(u.objects), u.shape, ", ".join(self._values_of(u)))
             for u in self.blocks
         ]
         return table(heads, rows, numbers=[2])
@@ -372,17 +372,17 @@ def _alone(unit: WorldBlock) -> str:
     if unit.width > 1:
         return unit.shape
     if unit.ordered:
-        return f"all {_count(unit.groups)} in one order"
-    return f"all {_count(unit.groups)} are alike"
+        return f"all {short_count(unit.groups)} in one order"
+    return f"all {short_count(unit.groups)} are alike"
 
 
 def _without_copies(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _count(number: int) -> str:
+def short_count(number: int) -> str:
     """
-    >>> _count(500_000), _count(5 * 10**17)
+    >>> short_count(500_000), short_count(5 * 10**17)
     ('500,000', '5e+17')
     """
     short = Decimal(number).normalize(Context(prec=4))
@@ -410,4 +410,4 @@ def _plural(number: int, noun: str) -> str:
     ('2 groups of three', '1 block')
     """
     first, *rest = noun.split(" ")
-    return " ".join([_count(number), first + "s" * (number != 1), *rest])
+    return " ".join([short_count(number), first + "s" * (number != 1), *rest])
