@@ -27,7 +27,9 @@ def test_words(shell: Shell, command: str) -> None:
     code, out, _ = shell(command, "example:opposites", *MILLION)
     lines = out.splitlines()
     assert code == 0
-    assert lines[0].startswith("proven: no world has a larger score")
+    assert lines[0] == (
+        "proven: no world has a larger score (by the numbers of objects in each cell)"
+    )
     assert lines[1] == "score 5e+11"
     assert lines[2] == "person: two halves, A (500,000) and B (500,000)"
     assert lines[3] == "friends: only between A and B"
@@ -176,3 +178,23 @@ def test_contradictions(shell: Shell) -> None:
     assert code == 2
     assert "smokes(x) v smokes(y) | x != y." in err
     assert "!smokes(x) v !smokes(y) | x != y." in err
+
+
+@pytest.mark.parametrize(
+    ("rule", "how"),
+    [
+        ("smokes(x).", ""),
+        ("1 smokes(x) ^ !smokes(y) | x != y", " (by elimination)"),
+        ("1 smokes(x) <=> smokes(y)", " (by a maximum flow)"),
+    ],
+)
+def test_how_a_world_is_proven(shell: Shell, rule: str, how: str) -> None:
+    model = f"smokes(person)\n{rule}"
+    code, out, _ = shell("map", "-", "-n", "person=3", "--via", "ground", stdin=model)
+    assert code == 0
+    assert out.splitlines()[0] == f"proven: no world has a larger score{how}"
+
+
+def test_a_world_that_breaks_no_rule_says_so(shell: Shell) -> None:
+    _, out, _ = shell("map", "example:transitive", *MILLION)
+    assert out.startswith("proven: no world has a larger score (no rule or table can add more)")

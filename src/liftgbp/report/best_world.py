@@ -47,7 +47,7 @@ from liftgbp.pictures.markup import Content
 from liftgbp.posterior import posterior_of
 from liftgbp.report.answers import UntrustedAnswer
 from liftgbp.report.world_atoms import Row, WorldAtoms
-from liftgbp.report.world_structure import WorldStructure, short_count
+from liftgbp.report.world_structure import WorldStructure, listed, short_count
 from liftgbp.support.errors import (
     InputError,
     QueryError,
@@ -76,6 +76,20 @@ UNNAMED = re.compile(r'(?<!["\w])#(\d+)')
 
 SHOWN_ATOMS = 200
 """So many atoms are listed where nobody asked for all of them."""
+
+PROOFS = {
+    "branching": "branch and bound",
+    "cells": "the numbers of objects in each cell",
+    "cutting planes": "cutting planes",
+    "elimination": "elimination",
+    "linear program over regions": "a linear program over regions",
+    "maximum flow": "a maximum flow",
+    "regions": "a linear program over regions of ground atoms",
+}
+"""What proves that no world is better, in words, by the names of methods."""
+
+NOTHING_BROKEN = "no rule or table can add more"
+"""Why a world is best in which no rule is broken."""
 
 SCHEMA: Schema = {"predicate": str, "arguments": str, "value": str, "observed": bool}
 
@@ -175,7 +189,8 @@ class BestWorld(Shown):
     def reason(self) -> str:
         """Why it is proven to be best, or what is left open."""
         if self.proven:
-            return f"no world has a larger score ({self.how})"
+            how = self.how
+            return "no world has a larger score" + (f" ({how})" if how else "")
         until, budget = "interrupted; " if self.interrupted else "", self.question.budget
         if math.isinf(self.upper):
             return f"{until}better worlds may exist: no bound was found within this effort"
@@ -187,8 +202,14 @@ class BestWorld(Shown):
 
     @property
     def how(self) -> str:
-        """What found the world and its bound, in a few words."""
-        return ", ".join(dict.fromkeys(self.optimum.how))
+        """How it is proven to be best, in a few words; empty if that is plain or not known."""
+        if not self.proven:
+            return ""
+        methods = dict.fromkeys(self.optimum.how)
+        named = [PROOFS[method] for method in methods if method in PROOFS]
+        if named:
+            return f"by {listed(named)}"
+        return NOTHING_BROKEN if "no rule is broken" in methods else ""
 
     @property
     def fewest(self) -> bool:

@@ -152,11 +152,11 @@ class WorldStructure(Shown):
             return _alone(units[0])
         if len(units) > MOST_NAMES:
             largest = sorted(units, key=lambda unit: -unit.objects)[:3]
-            named = _listed([unit.text for unit in largest])
+            named = listed([unit.text for unit in largest])
             return f"{len(units)} kinds of objects; the largest are {named}"
         sizes = [unit.groups for unit in units]
         plain = all(unit.width == 1 and not unit.ordered for unit in units)
-        named = _listed([unit.text for unit in units])
+        named = listed([unit.text for unit in units])
         if plain and len(units) in PARTS and min(sizes) > 1 and max(sizes) - min(sizes) <= 1:
             return f"{PARTS[len(units)]}, {named}"
         per_row = Counter(unit.row for unit in self.blocks)
@@ -164,7 +164,7 @@ class WorldStructure(Shown):
         if not paired:
             return named
         order = " in order" if any(unit.ordered for unit in paired) else ""
-        return f"{named}; {_listed([unit.name for unit in paired])} side by side{order}"
+        return f"{named}; {listed([unit.name for unit in paired])} side by side{order}"
 
     def _of_predicate(self, predicate: Predicate, kinds: Sequence[AtomKind]) -> str:
         boolean = predicate.values == BOOLEAN
@@ -191,7 +191,7 @@ class WorldStructure(Shown):
                 clauses = [f"{short_count(sum(k.number for k in of_value))} atoms"]
             elif boolean and clauses:
                 clauses[0] = f"only {clauses[0]}"
-            text = _listed(clauses, ", and ")
+            text = listed(clauses, ", and ")
             parts.append(text if boolean else f"{predicate.values[value]} {text}")
         return "; ".join(parts)
 
@@ -203,7 +203,7 @@ class WorldStructure(Shown):
             names = list(dict.fromkeys(self._unit_of[kind.places[0][0]].name for kind in kinds))
             if len(names) > MOST_NAMES:
                 return None
-            return [f"{'' if predicate.values == BOOLEAN else 'for '}{_listed(names)}"]
+            return [f"{'' if predicate.values == BOOLEAN else 'for '}{listed(names)}"]
         if len(predicate.sorts) != 2:
             return None
         ties = dict.fromkeys(map(self._tie, kinds))
@@ -231,7 +231,7 @@ class WorldStructure(Shown):
             ties = [tie for tie in ties if tie not in across]
         inside = [tie for tie in every if tie[0] == tie[1] and tie[2] == "another"]
         if len(inside) > 1 and set(inside) <= set(ties):
-            yield f"inside {_listed([tie[0].name for tie in inside])}"
+            yield f"inside {listed([tie[0].name for tie in inside])}"
             ties = [tie for tie in ties if tie not in inside]
         itself = [tie for tie in every if tie[2] == "itself"]
         all_itself = set(itself) <= set(ties)
@@ -294,7 +294,7 @@ class WorldStructure(Shown):
                 middle = next(iter(alone))
                 if {(before, middle, "apart"), (middle, after, "apart")} == set(apart):
                     listed = [f"all {first.name}", f"all {last.name}", middle.name]
-                    return f"{CIRCLE_TEXT} {_listed(listed)}"
+                    return f"{CIRCLE_TEXT} {listed(listed)}"
         return None
 
     # --- tables
@@ -395,9 +395,9 @@ def _letters(number: int) -> str:
     return LETTERS[letter] + (str(rounds + 1) if rounds else "")
 
 
-def _listed(texts: Sequence[str], last: str = " and ") -> str:
+def listed(texts: Sequence[str], last: str = " and ") -> str:
     """
-    >>> _listed(["A", "B", "C"]), _listed(["A"])
+    >>> listed(["A", "B", "C"]), listed(["A"])
     ('A, B and C', 'A')
     """
     *others, end = texts
