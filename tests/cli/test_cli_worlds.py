@@ -163,6 +163,7 @@ def test_too_many_atoms_for_a_file(shell: Shell, tmp_path: Path) -> None:
         (["example:opposites", *MILLION, "--effort", "huge"], "--effort"),
         (["example:opposites", *MILLION, "-q", "drinks(x)"], "unknown predicate drinks"),
         (["example:nowhere", *MILLION], "nowhere"),
+        (["example:opposites", *MILLION, "-q", "left(x) | friends(x,y)"], "world.count"),
     ],
 )
 def test_bad_input(shell: Shell, arguments: list[str], message: str) -> None:

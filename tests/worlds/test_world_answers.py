@@ -131,6 +131,27 @@ def test_costs_of_what_is_impossible(hundred: liftgbp.BestWorld) -> None:
     assert hundred.cost("friends(Anna,Anna)") == float("inf")
 
 
+def test_costs_of_facts_about_unnamed_objects(halves: liftgbp.BestWorld) -> None:
+    # Friends on one side lose 3 and gain 1.
+    facts = "left(#1)\nleft(#2)\nfriends(#1,#2)\n"
+    assert halves.cost("left(#1)") == halves.cost({"left(#1)": True}) == 0
+    assert halves.cost(facts) == halves.cost("left(A)\nleft(B)\nfriends(A,B)") == 2
+
+
+def test_unnamed_objects_that_are_counted_are_not_alike() -> None:
+    model = liftgbp.parse("smokes(person)\n-1 smokes(x)")
+    known = liftgbp.load_evidence(model, known=["smokes(x)=20"])
+    world = liftgbp.best_world(model, {"person": 100}, evidence=known)
+    with pytest.raises(liftgbp.InputError, match="not alike here"):
+        world.cost("smokes(#1)")
+
+
+def test_errors_show_the_atom_as_it_was_typed(halves: liftgbp.BestWorld) -> None:
+    with pytest.raises(QueryError) as error:
+        halves.value("left(#1")
+    assert str(error.value).startswith("left(#1: ")
+
+
 def test_log_probability() -> None:
     model, sizes = liftgbp.load("example:two-sides"), {"person": 4}
     world = liftgbp.best_world(model, sizes, via="lifted")

@@ -74,6 +74,9 @@ if TYPE_CHECKING:
 UNNAMED = re.compile(r'(?<!["\w])#(\d+)')
 """An unnamed object in the text of an atom."""
 
+NAMED = r"Object_\1"
+"""What an unnamed object is called in facts."""
+
 SHOWN_ATOMS = 200
 """So many atoms are listed where nobody asked for all of them."""
 
@@ -235,13 +238,15 @@ class BestWorld(Shown):
     def cost(self, facts: AnyEvidence) -> float:
         """How much worse the best world is in which facts hold, such as `smokes(Anna)`.
 
+        Unnamed objects, as in `smokes(#1)`, are alike: it is a fact about any one of them. Facts
+        about a network are values of its variables: `{3: 1}` or `"x3 = 1"`.
         If one of the two worlds is not proven to be best, that warns (`UntrustedAnswer`). What no
         world allows costs infinitely much.
         """
         from liftgbp.support.errors import ContradictionError
 
         try:
-            other = self.question.given(facts).answered()
+            other = self.question.given(self._named(facts)).answered()
         except ContradictionError:
             return math.inf
         if not (self.proven and other.proven):
@@ -472,6 +477,19 @@ class BestWorld(Shown):
         rule = TableParfactor(asked.atoms, nothing, asked.restrictions, asked.distinct)
         return sum(self.world.tally(rule)[1:])
 
+    def _named(self, facts: Any) -> Any:
+        """Facts with a name for each unnamed object."""
+        if isinstance(facts, Mapping):
+            return {self._named(fact): value for fact, value in facts.items()}
+        if not isinstance(facts, str) or not UNNAMED.search(facts):
+            return facts
+        if self.question.problem.evidence.known:
+            raise InputError(
+                f"{facts}: unnamed objects are not alike here, as evidence counts some of them; "
+                "put an object into the evidence by name and ask about that"
+            )
+        return UNNAMED.sub(NAMED, facts)
+
     def _tally(self, text: str) -> tuple[int, ...]:
         count = parse_count(text)
         if count is not None and (count.operator or count.conditions):
@@ -486,7 +504,14 @@ class BestWorld(Shown):
     def _ground_atom(self, text: str) -> tuple[Predicate, tuple[int, ...]]:
         if not isinstance(text, str):
             raise wrong_type("atom", "a ground atom, as in 'smokes(Anna)'", text)
-        asked = parse_query(UNNAMED.sub(r'"#\1"', text))
+        quoted = UNNAMED.sub(r'"#\1"', text)
+        try:
+            asked = parse_query(quoted)
+        except QueryError as error:
+            if quoted == text:
+                raise
+            # The place is that in another text.
+            raise QueryError(f"{text}: {error.message}") from None
         if len(asked.atoms) != 1 or asked.formula is not None or asked.given:
             raise QueryError(f"{text} must be one ground atom, as in smokes(Anna)")
         (atom,) = asked.atoms
@@ -543,7 +568,7 @@ class BestWorld(Shown):
 
     def _fact_lines(self) -> Iterator[str]:
         for row in self._rows(None):
-            yield UNNAMED.sub(r"Object_\1", self._fact(*row)) + "\n"
+            yield UNNAMED.sub(NAMED, self._fact(*row)) + "\n"
 
     def _fact(self, predicate: Predicate, objects: tuple[int, ...], value: int) -> str:
         atom = self._text(predicate.name, objects)
