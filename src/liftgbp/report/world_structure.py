@@ -293,8 +293,8 @@ class WorldStructure(Shown):
                 before, after = (first, last) if inside == "earlier" else (last, first)
                 middle = next(iter(alone))
                 if {(before, middle, "apart"), (middle, after, "apart")} == set(apart):
-                    listed = [f"all {first.name}", f"all {last.name}", middle.name]
-                    return f"{CIRCLE_TEXT} {listed(listed)}"
+                    named = [f"all {first.name}", f"all {last.name}", middle.name]
+                    return f"{CIRCLE_TEXT} {listed(named)}"
         return None
 
     # --- tables
