@@ -191,6 +191,28 @@ def test_quantifiers_over_many_objects() -> None:
     assert str(world.structure) == "person: 500,000 pairs\nlikes: only inside each pair"
 
 
+def test_few_objects_with_names_are_listed() -> None:
+    facts = "".join(f"s({name})\n" for name in ("A", "Anna")) + "!s(B)\n!s(C)"
+    model = liftgbp.parse("s(person)\nlikes(person,person)\n-1 likes(x,y)\n2 s(x) ^ likes(x,y)")
+    world = liftgbp.best_world(model, {"person": 4}, evidence=facts)
+    # A, B and C are people, so no block is called like them.
+    assert (
+        str(world.structure).splitlines()[0] == "person: two halves, D (2: A, Anna) and E (2: B, C)"
+    )
+    assert world.numbers["likes"] == 8
+
+
+def test_names_of_some_of_many_pairs() -> None:
+    """Ten pairs of people, each with a fact; a person has one partner at most."""
+    couples = [(f"M{k}", f"W{k}") for k in range(10)]
+    text = "met(person,person)\npair(person,person)\npair(x,y) => pair(y,x).\n"
+    text += "3 met(x,y) ^ pair(x,y)\n-1 pair(x,y)"
+    model = liftgbp.parse("*" + text)
+    world = liftgbp.best_world(model, evidence={"met": couples})
+    listed = ", ".join(f"M{k} with W{k}" for k in range(8))
+    assert str(world.structure).splitlines()[0] == f"person: 10 pairs: {listed} and 2 more"
+
+
 # --- where there is no world, or no time
 
 

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cached_property
+from itertools import count, islice
 
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
 from liftgbp.pictures.cards import Shown, count_text, note, table
 from liftgbp.pictures.markup import Content
+from liftgbp.support.texts import some_of
 from liftgbp.worlds.structure import AtomKind, Structure
 
 MOST_NAMES = 8
@@ -36,7 +38,8 @@ class WorldBlock(Shown):
     """Objects of a world that have one name in its structure.
 
     They are `groups` of `width` objects each, which may be `ordered`; groups of one are plain
-    objects. Its name is made of `letters`, unless it is that of the only object.
+    objects. Its name is made of `letters`, unless it is that of the only object. If objects have
+    names, `named` lists them.
 
     >>> import liftgbp
     >>> world = liftgbp.best_world(liftgbp.load("example:couples"), {"person": 9})
@@ -51,6 +54,7 @@ class WorldBlock(Shown):
     width: int
     groups: int
     ordered: bool
+    named: str = ""
 
     def _headline(self) -> str:
         return self.text
@@ -73,7 +77,13 @@ class WorldBlock(Shown):
         """Its name, and how many objects there are."""
         if self.name != self.letters:
             return self.name
-        return f"{self.name} ({self.shape if self.width > 1 else short_count(self.groups)})"
+        number = self.shape if self.width > 1 else short_count(self.groups)
+        return f"{self.name} ({number}{self.listing})"
+
+    @property
+    def listing(self) -> str:
+        """A colon and the names of objects, where they have names."""
+        return f": {self.named}" if self.named else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +113,8 @@ class WorldStructure(Shown):
     @cached_property
     def _unit_of(self) -> tuple[WorldBlock, ...]:
         """The unit of each block."""
-        layout, found, number = self.structure.layout, list[WorldBlock](), 0
+        layout, found = self.structure.layout, list[WorldBlock]()
+        names_left = self._free_letters()
         for row, blocks in enumerate(layout.of_row):
             size, ordered = self.structure.sizes[row], layout.rows[row].ordered
             plain = len(blocks) > 1 and self.structure.is_plain(row)
@@ -113,24 +124,40 @@ class WorldStructure(Shown):
                     found.append(found[-1])
                     continue
                 width = len(blocks) if uniform and not plain else 1
-                name = self._object(block) if size == width == 1 else ""
-                letters = "" if name else _letters(number)
-                number += not name
+                name = self._names(block)[0] if size == width == 1 else ""
+                letters = "" if name else next(names_left)
                 sort = self.structure.sorts[block]
                 groups = size * len(blocks) if plain else size
+                named = self._named(blocks if uniform else (block,), plain, groups)
                 found.append(
-                    WorldBlock(name or letters, letters, sort, row, width, groups, ordered)
+                    WorldBlock(name or letters, letters, sort, row, width, groups, ordered, named)
                 )
         return tuple(found)
 
-    def _object(self, block: int) -> str:
-        """The name of the only object of a block, if it has one."""
-        sort, number = self.structure.sorts[block], self.structure.members[block][0]
-        return (
-            object_text(self.model, sort, number)
-            if number < len(self.model.constants(sort))
-            else ""
-        )
+    def _free_letters(self) -> Iterator[str]:
+        """Names of blocks that are not those of objects."""
+        taken = {name for sort in self.model.sorts for name in self.model.constants(sort)}
+        return (letters for letters in map(_letters, count()) if letters not in taken)
+
+    def _named(self, blocks: Sequence[int], plain: bool, groups: int) -> str:
+        """The objects of some blocks group by group, if all that are listed have names."""
+        members = [self._names(block) for block in blocks]
+        together: Iterable[Sequence[str]] = zip(*members, strict=True)
+        if plain:
+            together = ((name,) for group in together for name in group)
+        first = list(islice(together, MOST_NAMES))
+        if not all(map(all, first)):
+            return ""
+        return some_of([" with ".join(group) for group in first], number=groups)
+
+    def _names(self, block: int) -> list[str]:
+        """The names of the first objects of a block; empty where one has none."""
+        sort = self.structure.sorts[block]
+        most = len(self.model.constants(sort))
+        return [
+            object_text(self.model, sort, number) if number < most else ""
+            for number in self.structure.members[block][:MOST_NAMES]
+        ]
 
     # --- sentences
 
@@ -370,9 +397,9 @@ def _alone(unit: WorldBlock) -> str:
     if unit.objects == 1:
         return f"only {unit.name}"
     if unit.width > 1:
-        return unit.shape
+        return f"{unit.shape}{unit.listing}"
     if unit.ordered:
-        return f"all {short_count(unit.groups)} in one order"
+        return f"all {short_count(unit.groups)} in one order{unit.listing}"
     return f"all {short_count(unit.groups)} are alike"
 
 
