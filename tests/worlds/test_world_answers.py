@@ -296,6 +296,16 @@ def test_a_picture_has_objects_of_all_blocks(halves: liftgbp.BestWorld) -> None:
     assert 2 * left.images[0].get_array().sum() == len(cells)
 
 
+def test_a_long_title_of_a_picture_is_not_cut() -> None:
+    model = liftgbp.parse("member(members_of_parliament)\n1 member(x)")
+    figure = liftgbp.best_world(model, {"members_of_parliament": BILLION}).figure()
+    figure.draw_without_rendering()
+    (title,) = figure.texts
+    extent = title.get_window_extent()
+    assert 0 <= extent.x0 < extent.x1 <= figure.bbox.x1
+    assert "\n" in title.get_text()
+
+
 def test_json_has_the_structure(halves: liftgbp.BestWorld) -> None:
     structure = halves.as_dict()["structure"]
     assert isinstance(structure, dict)
