@@ -105,6 +105,7 @@ def test_variables_of_a_network_are_one_list(shell: Shell, tmp_path: Path) -> No
     _, out, _ = shell("map", str(file))
     lines = out.splitlines()
     assert lines[2:4] == ["variables that do not have their first value: 2 of 5", "x1 = 1, x3 = 1"]
+    assert "note: among best worlds, it is one with the fewest variables that do not" in out
     found = result_of(shell, str(file))
     assert found["structure"] is None
     assert found["true"] == {"x1": ["x1 = 1"], "x3": ["x3 = 1"]}
@@ -114,7 +115,7 @@ def test_nothing_true_is_said(shell: Shell) -> None:
     code, out, _ = shell("map", "example:transitive", "-n", "person=1000000")
     assert code == 0
     assert "r: none" in out.splitlines()
-    assert "note: no atom is true in it that is not observed" in out.splitlines()
+    assert "note: it has no true atoms that are not observed" in out.splitlines()
 
 
 @pytest.mark.parametrize("ending", ["db", "csv", "json", "parquet", "svg", "png", "pdf"])

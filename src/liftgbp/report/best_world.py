@@ -418,21 +418,27 @@ class BestWorld(Shown):
         if single:
             number = sum(self.numbers[predicate.name] for predicate in single)
             together = f"{count_text(number)} of {count_text(len(single))}"
-            if not self.model.sorts and all(p.values != BOOLEAN for p in single):
-                return f"variables that do not have their first value: {together}"
-            parts.append(f"{together} (without objects)")
-        return f"true atoms: {', '.join(parts)}" if parts else ""
+            parts.append(f"{together} (without objects)" if self.model.sorts else together)
+        return f"{self._what_is_true}: {', '.join(parts)}" if parts else ""
+
+    @property
+    def _what_is_true(self) -> str:
+        if any(p.sorts or p.values == BOOLEAN for p in self.model.predicates.values()):
+            return "true atoms"
+        return "variables that do not have their first value"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What else there is to know."""
         notes = list(self.question.problem.evidence.notes)
         if not any(self.numbers.values()):
-            notes.append("no atom is true in it that is not observed")
+            notes.append(f"it has no {self._what_is_true} that are not observed")
         if self.fewest:
-            notes.append("among best worlds, it is one with the fewest true atoms")
+            notes.append(f"among best worlds, it is one with the fewest {self._what_is_true}")
         elif self.undecided is None or self.undecided:
-            notes.append("other worlds may have the same score, perhaps with fewer true atoms")
+            notes.append(
+                f"other worlds may have the same score, perhaps with fewer {self._what_is_true}"
+            )
         if self.free:
             named = some_of(
                 [
