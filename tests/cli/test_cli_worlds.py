@@ -27,11 +27,13 @@ def test_words(shell: Shell, command: str) -> None:
     code, out, _ = shell(command, "example:opposites", *MILLION)
     lines = out.splitlines()
     assert code == 0
-    assert lines[0].startswith("proven: no world has a larger score")
+    assert lines[0] == (
+        "proven: no world has a larger score (by the numbers of objects in each cell)"
+    )
     assert lines[1] == "score 5e+11"
     assert lines[2] == "person: two halves, A (500,000) and B (500,000)"
     assert lines[3] == "friends: only between A and B"
-    assert "true atoms: 500,000,000,000 of friends, 500,000 of left" in lines
+    assert "true atoms: 5e+11 of 1e+12 (friends), 500,000 of 1,000,000 (left)" in lines
     assert any("1 friends(x,y) | x != y" in line and "500,000,000,000" in line for line in lines)
 
 
@@ -80,13 +82,40 @@ def test_some_of_very_many_atoms_are_listed(shell: Shell) -> None:
     queries = ("-q", "left(x)", "-q", "friends(x,y)")
     found = result_of(shell, "example:opposites", "-n", "person=1000000000", *queries)
     assert [len(own) for own in found["true"].values()] == [200, 200]
+    half = 5 * 10**8
+    assert found["true_numbers"] == {"left(x)": half, "friends(x,y)": 2 * half**2}
+    _, out, _ = shell("map", "example:opposites", "-n", "person=1000000000", *queries)
+    assert "left(x): the first 200 of 500,000,000" in out.splitlines()
+
+
+def test_few_of_many_undecided_atoms_are_named(shell: Shell) -> None:
+    """Which one of twenty people is the one who smokes is open."""
+    model = "smokes(person)\nperson = {" + ",".join(f"P{k}" for k in range(20)) + "}\n"
+    model += "1 EXIST x smokes(x)\n-0.5 smokes(x)"
+    _, out, _ = shell("map", "-", "--via", "ground", stdin=model)
+    (line,) = (own for own in out.splitlines() if "between best worlds" in own)
+    assert line.startswith("20 atoms differ between best worlds: smokes(P0), ")
+    assert line.endswith("smokes(P11) and 8 more")
+
+
+def test_variables_of_a_network_are_one_list(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "five.uai"
+    tables = "".join(f"2\n1 {2 if k % 2 else 0.5}\n" for k in range(5))
+    file.write_text("MARKOV\n5\n2 2 2 2 2\n5\n1 0\n1 1\n1 2\n1 3\n1 4\n" + tables)
+    _, out, _ = shell("map", str(file))
+    lines = out.splitlines()
+    assert lines[2:4] == ["variables that do not have their first value: 2 of 5", "x1 = 1, x3 = 1"]
+    assert "note: among best worlds, it is one with the fewest variables that do not" in out
+    found = result_of(shell, str(file))
+    assert found["structure"] is None
+    assert found["true"] == {"x1": ["x1 = 1"], "x3": ["x3 = 1"]}
 
 
 def test_nothing_true_is_said(shell: Shell) -> None:
     code, out, _ = shell("map", "example:transitive", "-n", "person=1000000")
     assert code == 0
     assert "r: none" in out.splitlines()
-    assert "note: no atom is true in it that is not observed" in out.splitlines()
+    assert "note: it has no true atoms that are not observed" in out.splitlines()
 
 
 @pytest.mark.parametrize("ending", ["db", "csv", "json", "parquet", "svg", "png", "pdf"])
@@ -135,6 +164,7 @@ def test_too_many_atoms_for_a_file(shell: Shell, tmp_path: Path) -> None:
         (["example:opposites", *MILLION, "--effort", "huge"], "--effort"),
         (["example:opposites", *MILLION, "-q", "drinks(x)"], "unknown predicate drinks"),
         (["example:nowhere", *MILLION], "nowhere"),
+        (["example:opposites", *MILLION, "-q", "left(x) | friends(x,y)"], "world.count"),
     ],
 )
 def test_bad_input(shell: Shell, arguments: list[str], message: str) -> None:
@@ -150,3 +180,23 @@ def test_contradictions(shell: Shell) -> None:
     assert code == 2
     assert "smokes(x) v smokes(y) | x != y." in err
     assert "!smokes(x) v !smokes(y) | x != y." in err
+
+
+@pytest.mark.parametrize(
+    ("rule", "how"),
+    [
+        ("smokes(x).", ""),
+        ("1 smokes(x) ^ !smokes(y) | x != y", " (by elimination)"),
+        ("1 smokes(x) <=> smokes(y)", " (by a maximum flow)"),
+    ],
+)
+def test_how_a_world_is_proven(shell: Shell, rule: str, how: str) -> None:
+    model = f"smokes(person)\n{rule}"
+    code, out, _ = shell("map", "-", "-n", "person=3", "--via", "ground", stdin=model)
+    assert code == 0
+    assert out.splitlines()[0] == f"proven: no world has a larger score{how}"
+
+
+def test_a_world_that_breaks_no_rule_says_so(shell: Shell) -> None:
+    _, out, _ = shell("map", "example:transitive", *MILLION)
+    assert out.startswith("proven: no world has a larger score (no rule or table can add more)")

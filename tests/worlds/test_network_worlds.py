@@ -150,6 +150,9 @@ def test_a_network_file(tmp_path: Path) -> None:
     observed = liftgbp.best_world(network, evidence={2: 1})
     assert observed.score == pytest.approx(math.log(9))
     assert world.score - observed.score == pytest.approx(world.cost({2: 1}))
+    assert world.cost("x2 = 1") == world.cost({2: 1})
+    with pytest.raises(liftgbp.InputError):
+        world.cost("x7 = 1")
 
 
 def test_impossible_networks(tmp_path: Path) -> None:

@@ -131,6 +131,27 @@ def test_costs_of_what_is_impossible(hundred: liftgbp.BestWorld) -> None:
     assert hundred.cost("friends(Anna,Anna)") == float("inf")
 
 
+def test_costs_of_facts_about_unnamed_objects(halves: liftgbp.BestWorld) -> None:
+    # Friends on one side lose 3 and gain 1.
+    facts = "left(#1)\nleft(#2)\nfriends(#1,#2)\n"
+    assert halves.cost("left(#1)") == halves.cost({"left(#1)": True}) == 0
+    assert halves.cost(facts) == halves.cost("left(A)\nleft(B)\nfriends(A,B)") == 2
+
+
+def test_unnamed_objects_that_are_counted_are_not_alike() -> None:
+    model = liftgbp.parse("smokes(person)\n-1 smokes(x)")
+    known = liftgbp.load_evidence(model, known=["smokes(x)=20"])
+    world = liftgbp.best_world(model, {"person": 100}, evidence=known)
+    with pytest.raises(liftgbp.InputError, match="not alike here"):
+        world.cost("smokes(#1)")
+
+
+def test_errors_show_the_atom_as_it_was_typed(halves: liftgbp.BestWorld) -> None:
+    with pytest.raises(QueryError) as error:
+        halves.value("left(#1")
+    assert str(error.value).startswith("left(#1: ")
+
+
 def test_log_probability() -> None:
     model, sizes = liftgbp.load("example:two-sides"), {"person": 4}
     world = liftgbp.best_world(model, sizes, via="lifted")
@@ -168,6 +189,28 @@ def test_quantifiers_over_many_objects() -> None:
     assert world.score == -(10**6)
     assert world.holds("EXIST y likes(x,y)")
     assert str(world.structure) == "person: 500,000 pairs\nlikes: only inside each pair"
+
+
+def test_few_objects_with_names_are_listed() -> None:
+    facts = "".join(f"s({name})\n" for name in ("A", "Anna")) + "!s(B)\n!s(C)"
+    model = liftgbp.parse("s(person)\nlikes(person,person)\n-1 likes(x,y)\n2 s(x) ^ likes(x,y)")
+    world = liftgbp.best_world(model, {"person": 4}, evidence=facts)
+    # A, B and C are people, so no block is called like them.
+    assert (
+        str(world.structure).splitlines()[0] == "person: two halves, D (2: A, Anna) and E (2: B, C)"
+    )
+    assert world.numbers["likes"] == 8
+
+
+def test_names_of_some_of_many_pairs() -> None:
+    """Ten pairs of people, each with a fact; a person has one partner at most."""
+    couples = [(f"M{k}", f"W{k}") for k in range(10)]
+    text = "met(person,person)\npair(person,person)\npair(x,y) => pair(y,x).\n"
+    text += "3 met(x,y) ^ pair(x,y)\n-1 pair(x,y)"
+    model = liftgbp.parse("*" + text)
+    world = liftgbp.best_world(model, evidence={"met": couples})
+    listed = ", ".join(f"M{k} with W{k}" for k in range(8))
+    assert str(world.structure).splitlines()[0] == f"person: 10 pairs: {listed} and 2 more"
 
 
 # --- where there is no world, or no time
@@ -251,6 +294,16 @@ def test_a_picture_has_objects_of_all_blocks(halves: liftgbp.BestWorld) -> None:
     cells = friends.images[0].get_array()
     assert 2 * cells.sum() == cells.size
     assert 2 * left.images[0].get_array().sum() == len(cells)
+
+
+def test_a_long_title_of_a_picture_is_not_cut() -> None:
+    model = liftgbp.parse("member(members_of_parliament)\n1 member(x)")
+    figure = liftgbp.best_world(model, {"members_of_parliament": BILLION}).figure()
+    figure.draw_without_rendering()
+    (title,) = figure.texts
+    extent = title.get_window_extent()
+    assert 0 <= extent.x0 < extent.x1 <= figure.bbox.x1
+    assert "\n" in title.get_text()
 
 
 def test_json_has_the_structure(halves: liftgbp.BestWorld) -> None:

@@ -28,7 +28,16 @@ liftgbp map example:karate -e example:karate.db -q 'officers(x)' -o best.db
 """,
 )
 @declared.sizes_and_weights
-@declared.queries
+@option(
+    "-q",
+    "--query",
+    "queries",
+    multiple=True,
+    metavar="ATOM",
+    group=declared.MODEL,
+    help="List the atoms 'friends(x,y)', 'friends(Anna,y)' or 'friends(x,y) | x != y' that are "
+    "true. May be repeated; without any, predicates with few true atoms are listed.",
+)
 @declared.evidence
 @declared.via
 @option(
@@ -135,7 +144,7 @@ def best(
     else:
         from liftgbp.cli.world_view import show_world
 
-        show_world(result)
+        show_world(result, world.numbers_text)
     if world.interrupted:
         return INTERRUPTED
     refuted = checked is not None and not checked.agrees

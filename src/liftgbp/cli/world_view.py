@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text, counted
+from liftgbp.support.texts import some_of
 
 Result = dict[str, Any]
 
 MOST_BLOCKS = 30
 """The most blocks of a table on the screen."""
 
+SHOWN_ATOMS = 200
+"""So many atoms without objects, or variables of networks, are named."""
 
-def show_world(result: Result) -> None:
-    """Print whether the world is proven to be best, its rules, and what is true in it."""
+
+def show_world(result: Result, numbers: str) -> None:
+    """Print whether the world is proven to be best, its rules, and what is true in it.
+
+    `numbers` says how many atoms are true.
+    """
     terminal = Terminal()
     if result["proven"]:
         terminal.say(f"proven: {result['reason']}", "green")
@@ -28,26 +35,36 @@ def show_world(result: Result) -> None:
     terminal.say(f"score {result['score']:.10g}{upper}")
     _show_structure(terminal, result["structure"])
     _show_rules(terminal, result["rules"])
-    numbers = result["numbers"]
     if numbers:
-        named = ", ".join(f"{count_text(number)} of {name}" for name, number in numbers.items())
-        terminal.say(f"true atoms: {named}")
-    for query, atoms in result["true"].items():
-        sheet = Sheet(query, [Column("true", prose=True)])
-        for atom in atoms:
-            sheet.add(atom)
-        if atoms:
-            terminal.show(sheet)
-        else:
-            terminal.say(f"{query}: none is true")
-    undecided = result["undecided"]
-    if undecided:
-        terminal.say(
-            f"{counted(len(undecided), 'atom')} differ between best worlds: {', '.join(undecided)}"
-        )
+        terminal.say(numbers)
+    _show_atoms(terminal, result["true"], result["true_numbers"])
+    if result["undecided"]:
+        number = result["undecided_number"]
+        named = some_of(result["undecided"], number=number)
+        verb = "differs" if number == 1 else "differ"
+        terminal.say(f"{counted(number, 'atom')} {verb} between best worlds: {named}")
     for note in result["notes"]:
         terminal.say(f"note: {note}")
     terminal.say(f"{result['seconds']:.2g} s, seed {result['seed']}")
+
+
+def _show_atoms(terminal: Terminal, true: dict[str, list[str]], numbers: dict[str, int]) -> None:
+    """A list for each query, and one for all atoms without objects."""
+    single = [atom for query, atoms in true.items() if "(" not in query for atom in atoms]
+    if single:
+        terminal.say(some_of(single, SHOWN_ATOMS))
+    for query, atoms in true.items():
+        if not atoms:
+            terminal.say(f"{query}: none is true")
+        elif "(" in query:
+            # A title would be folded to the width of the list.
+            cut = numbers[query] > len(atoms)
+            part = f": the first {len(atoms)} of {count_text(numbers[query])}" if cut else ""
+            terminal.say(f"{query}{part}", "bold")
+            sheet = Sheet("", [Column("true", prose=True)])
+            for atom in atoms:
+                sheet.add(atom)
+            terminal.show(sheet)
 
 
 def _show_structure(terminal: Terminal, structure: Result | None) -> None:

@@ -193,7 +193,10 @@ def checked_atom_query(text: str, model: Model) -> ast.Query:
         raise QueryError(form)
     query = checked_query(parse_query(text), model).query
     if len(query.atoms) != 1 or query.given or query.condition is not None:
-        raise QueryError(f"{form}; ask about other formulas without their objects")
+        raise QueryError(
+            f"{form}; other formulas have no list of atoms: query them without --objects, or count "
+            "them in a best world by world.count(...)"
+        )
     own = {term.name for term in query.atoms[0].args if isinstance(term, ast.Variable)}
     for restriction in query.restrictions:
         named = ast.variable_names(restriction)

@@ -19,6 +19,7 @@ from liftgbp.evidence import AnyEvidence, Evidence, Relation
 from liftgbp.model.ast import (
     BOOLEAN,
     Constant,
+    Number,
     Predicate,
     Rule,
     TableParfactor,
@@ -27,7 +28,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import checked_query, parse_count
+from liftgbp.model.queries import checked_atom_query, checked_query, parse_count
 from liftgbp.model.writer import ground_atom_text, object_text, rule_text
 from liftgbp.pictures.cards import (
     BAD,
@@ -46,12 +47,11 @@ from liftgbp.pictures.markup import Content
 from liftgbp.posterior import posterior_of
 from liftgbp.report.answers import UntrustedAnswer
 from liftgbp.report.world_atoms import Row, WorldAtoms
-from liftgbp.report.world_structure import WorldStructure
+from liftgbp.report.world_structure import WorldStructure, listed, short_count
 from liftgbp.support.errors import (
     InputError,
     QueryError,
     checked_path,
-    comma_list,
     wrong_type,
 )
 from liftgbp.support.files import (
@@ -63,6 +63,7 @@ from liftgbp.support.files import (
     whole_file,
     write_table,
 )
+from liftgbp.support.texts import some_of
 from liftgbp.worlds import Optimum, World, WorldQuestion, structure_of
 from liftgbp.worlds.blocks.block_tally import log_weights
 from liftgbp.worlds.optimum import exact
@@ -73,8 +74,25 @@ if TYPE_CHECKING:
 UNNAMED = re.compile(r'(?<!["\w])#(\d+)')
 """An unnamed object in the text of an atom."""
 
+NAMED = r"Object_\1"
+"""What an unnamed object is called in facts."""
+
 SHOWN_ATOMS = 200
 """So many atoms are listed where nobody asked for all of them."""
+
+PROOFS = {
+    "branching": "branch and bound",
+    "cells": "the numbers of objects in each cell",
+    "cutting planes": "cutting planes",
+    "elimination": "elimination",
+    "linear program over regions": "a linear program over regions",
+    "maximum flow": "a maximum flow",
+    "regions": "a linear program over regions of ground atoms",
+}
+"""What proves that no world is better, in words, by the names of methods."""
+
+NOTHING_BROKEN = "no rule or table can add more"
+"""Why a world is best in which no rule is broken."""
 
 SCHEMA: Schema = {"predicate": str, "arguments": str, "value": str, "observed": bool}
 
@@ -174,7 +192,8 @@ class BestWorld(Shown):
     def reason(self) -> str:
         """Why it is proven to be best, or what is left open."""
         if self.proven:
-            return f"no world has a larger score ({self.how})"
+            how = self.how
+            return "no world has a larger score" + (f" ({how})" if how else "")
         until, budget = "interrupted; " if self.interrupted else "", self.question.budget
         if math.isinf(self.upper):
             return f"{until}better worlds may exist: no bound was found within this effort"
@@ -186,8 +205,14 @@ class BestWorld(Shown):
 
     @property
     def how(self) -> str:
-        """What found the world and its bound, in a few words."""
-        return ", ".join(dict.fromkeys(self.optimum.how))
+        """How it is proven to be best, in a few words; empty if that is plain or not known."""
+        if not self.proven:
+            return ""
+        methods = dict.fromkeys(self.optimum.how)
+        named = [PROOFS[method] for method in methods if method in PROOFS]
+        if named:
+            return f"by {listed(named)}"
+        return NOTHING_BROKEN if "no rule is broken" in methods else ""
 
     @property
     def fewest(self) -> bool:
@@ -213,13 +238,15 @@ class BestWorld(Shown):
     def cost(self, facts: AnyEvidence) -> float:
         """How much worse the best world is in which facts hold, such as `smokes(Anna)`.
 
+        Unnamed objects, as in `smokes(#1)`, are alike: it is a fact about any one of them. Facts
+        about a network are values of its variables: `{3: 1}` or `"x3 = 1"`.
         If one of the two worlds is not proven to be best, that warns (`UntrustedAnswer`). What no
         world allows costs infinitely much.
         """
         from liftgbp.support.errors import ContradictionError
 
         try:
-            other = self.question.given(facts).answered()
+            other = self.question.given(self._named(facts)).answered()
         except ContradictionError:
             return math.inf
         if not (self.proven and other.proven):
@@ -343,7 +370,7 @@ class BestWorld(Shown):
     def as_dict(self, queries: Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
         undecided = self.undecided
-        asked = tuple(queries)
+        asked = tuple(queries) or tuple(self._listed())
         return {
             "model": self.model.name,
             "domains": self.sizes,
@@ -357,8 +384,10 @@ class BestWorld(Shown):
             "rules": [rule.as_dict() for rule in self.rules],
             "structure": None if self.structure is None else self.structure.as_dict(),
             "numbers": self.numbers,
-            "true": {query: self._some(query) for query in asked or self._listed()},
+            "true": {query: self._some(query) for query in asked},
+            "true_numbers": {query: self._number_of(query) for query in asked},
             "undecided": None if undecided is None else undecided[:SHOWN_ATOMS],
+            "undecided_number": None if undecided is None else len(undecided),
             "free": self.free,
             "notes": list(self.notes),
             "seed": self.question.budget.seed,
@@ -371,18 +400,51 @@ class BestWorld(Shown):
         return {name: self.world.number(name) for name in self._open_predicates()}
 
     @property
+    def numbers_text(self) -> str:
+        """The same in words, out of how many atoms; those without objects are counted together.
+
+        >>> import liftgbp
+        >>> world = liftgbp.best_world(liftgbp.load("example:couples"), {"person": 9})
+        >>> world.numbers_text
+        'true atoms: 8 of 81 (married)'
+        """
+        predicates = [self.model.predicates[name] for name in self.numbers]
+        parts = [
+            f"{short_count(self.numbers[p.name])} of {short_count(self._atom_number(p))} ({p.name})"
+            for p in predicates
+            if p.sorts
+        ]
+        single = [predicate for predicate in predicates if not predicate.sorts]
+        if single:
+            number = sum(self.numbers[predicate.name] for predicate in single)
+            together = f"{count_text(number)} of {count_text(len(single))}"
+            parts.append(f"{together} (without objects)" if self.model.sorts else together)
+        return f"{self._what_is_true}: {', '.join(parts)}" if parts else ""
+
+    @property
+    def _what_is_true(self) -> str:
+        if any(p.sorts or p.values == BOOLEAN for p in self.model.predicates.values()):
+            return "true atoms"
+        return "variables that do not have their first value"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What else there is to know."""
         notes = list(self.question.problem.evidence.notes)
         if not any(self.numbers.values()):
-            notes.append("no atom is true in it that is not observed")
+            notes.append(f"it has no {self._what_is_true} that are not observed")
         if self.fewest:
-            notes.append("among best worlds, it is one with the fewest true atoms")
+            notes.append(f"among best worlds, it is one with the fewest {self._what_is_true}")
         elif self.undecided is None or self.undecided:
-            notes.append("other worlds may have the same score, perhaps with fewer true atoms")
+            notes.append(
+                f"other worlds may have the same score, perhaps with fewer {self._what_is_true}"
+            )
         if self.free:
-            named = comma_list(
-                f"{count_text(number)} of {name}" for name, number in self.free.items()
+            named = some_of(
+                [
+                    f"{count_text(number)} of {name}" if self.model.predicates[name].sorts else name
+                    for name, number in self.free.items()
+                ]
             )
             notes.append(f"no rule touches some atoms ({named}): they have their first value")
         return tuple(notes)
@@ -397,6 +459,9 @@ class BestWorld(Shown):
             if predicate.kind == "relation" and name not in closed
         ]
 
+    def _atom_number(self, predicate: Predicate) -> int:
+        return math.prod(self.sizes[sort] for sort in predicate.sorts)
+
     def _listed(self) -> list[str]:
         """Queries for all atoms of predicates with few enough of them to be listed."""
         variables = "xyzuvw"
@@ -409,6 +474,27 @@ class BestWorld(Shown):
     def _some(self, query: str) -> list[str]:
         rows = WorldAtoms(self.world, some=True).of_query(query)
         return [self._fact(*row) for row in islice(rows, SHOWN_ATOMS)]
+
+    def _number_of(self, query: str) -> int:
+        """How many atoms of a query do not have their first value."""
+        asked = checked_atom_query(query, self.model)
+        values = self.model.predicates[asked.atoms[0].predicate].values
+        nothing = (Number(0.0),) * len(values)
+        rule = TableParfactor(asked.atoms, nothing, asked.restrictions, asked.distinct)
+        return sum(self.world.tally(rule)[1:])
+
+    def _named(self, facts: Any) -> Any:
+        """Facts with a name for each unnamed object."""
+        if isinstance(facts, Mapping):
+            return {self._named(fact): value for fact, value in facts.items()}
+        if not isinstance(facts, str) or not UNNAMED.search(facts):
+            return facts
+        if self.question.problem.evidence.known:
+            raise InputError(
+                f"{facts}: unnamed objects are not alike here, as evidence counts some of them; "
+                "put an object into the evidence by name and ask about that"
+            )
+        return UNNAMED.sub(NAMED, facts)
 
     def _tally(self, text: str) -> tuple[int, ...]:
         count = parse_count(text)
@@ -424,7 +510,14 @@ class BestWorld(Shown):
     def _ground_atom(self, text: str) -> tuple[Predicate, tuple[int, ...]]:
         if not isinstance(text, str):
             raise wrong_type("atom", "a ground atom, as in 'smokes(Anna)'", text)
-        asked = parse_query(UNNAMED.sub(r'"#\1"', text))
+        quoted = UNNAMED.sub(r'"#\1"', text)
+        try:
+            asked = parse_query(quoted)
+        except QueryError as error:
+            if quoted == text:
+                raise
+            # The place is that in another text.
+            raise QueryError(f"{text}: {error.message}") from None
         if len(asked.atoms) != 1 or asked.formula is not None or asked.given:
             raise QueryError(f"{text} must be one ground atom, as in smokes(Anna)")
         (atom,) = asked.atoms
@@ -481,7 +574,7 @@ class BestWorld(Shown):
 
     def _fact_lines(self) -> Iterator[str]:
         for row in self._rows(None):
-            yield UNNAMED.sub(r"Object_\1", self._fact(*row)) + "\n"
+            yield UNNAMED.sub(NAMED, self._fact(*row)) + "\n"
 
     def _fact(self, predicate: Predicate, objects: tuple[int, ...], value: int) -> str:
         atom = self._text(predicate.name, objects)
@@ -511,9 +604,15 @@ class BestWorld(Shown):
         ]
         heads = ("rule", "satisfied", "violated", "score")
         yield table(heads, rows, numbers=[1, 2, 3], total=len(self.rules))
+        yield note(self.numbers_text)
+        single = []
         for query in self._listed():
-            if self.numbers[query.partition("(")[0]] <= MOST_ROWS:
+            if "(" not in query:
+                single += self._some(query)
+            elif self.numbers[query.partition("(")[0]] <= MOST_ROWS:
                 yield note("true: " + ", ".join(self._some(query)))
+        if single:
+            yield note(some_of(single, MOST_ROWS))
         yield from map(note, self.notes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,10 @@ PANEL = 2.8
 """The side of a panel in inches."""
 
 TITLE = 5.0
-"""The width of a title in inches."""
+"""The least width of a figure in inches, for its title."""
+
+LETTERS_PER_INCH = 10
+"""A line of a title has at most so many letters, wide ones too."""
 
 
 def picture_of(best: BestWorld) -> Figure:
@@ -57,13 +61,14 @@ def picture_of(best: BestWorld) -> Figure:
         order = {sort: _order(best, sort, objects, predicates) for sort in sorts}
     columns = min(MOST_IN_A_ROW, len(predicates))
     rows = math.ceil(len(predicates) / columns)
-    figure = ShownFigure(
-        figsize=(max(PANEL * columns, TITLE), PANEL * rows + 0.6), layout="constrained"
-    )
+    width = max(PANEL * columns, TITLE)
+    title = wrap(visible(best._headline()), round(LETTERS_PER_INCH * width))
+    height = PANEL * rows + 0.4 + 0.2 * len(title)
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
     for place, predicate in enumerate(predicates, 1):
         axes = figure.add_subplot(rows, columns, place)
         _draw(axes, best, predicate, [order[sort] for sort in predicate.sorts])
-    figure.suptitle(visible(best._headline()), fontsize="medium")
+    figure.suptitle("\n".join(title), fontsize="medium")
     return figure
 
 

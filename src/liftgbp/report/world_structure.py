@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cached_property
+from itertools import count, islice
 
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
 from liftgbp.pictures.cards import Shown, count_text, note, table
 from liftgbp.pictures.markup import Content
+from liftgbp.support.texts import some_of
 from liftgbp.worlds.structure import AtomKind, Structure
 
 MOST_NAMES = 8
@@ -36,7 +38,8 @@ class WorldBlock(Shown):
     """Objects of a world that have one name in its structure.
 
     They are `groups` of `width` objects each, which may be `ordered`; groups of one are plain
-    objects. Its name is made of `letters`, unless it is that of the only object.
+    objects. Its name is made of `letters`, unless it is that of the only object. If objects have
+    names, `named` lists them.
 
     >>> import liftgbp
     >>> world = liftgbp.best_world(liftgbp.load("example:couples"), {"person": 9})
@@ -51,6 +54,7 @@ class WorldBlock(Shown):
     width: int
     groups: int
     ordered: bool
+    named: str = ""
 
     def _headline(self) -> str:
         return self.text
@@ -73,7 +77,13 @@ class WorldBlock(Shown):
         """Its name, and how many objects there are."""
         if self.name != self.letters:
             return self.name
-        return f"{self.name} ({self.shape if self.width > 1 else _count(self.groups)})"
+        number = self.shape if self.width > 1 else short_count(self.groups)
+        return f"{self.name} ({number}{self.listing})"
+
+    @property
+    def listing(self) -> str:
+        """A colon and the names of objects, where they have names."""
+        return f": {self.named}" if self.named else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +113,8 @@ class WorldStructure(Shown):
     @cached_property
     def _unit_of(self) -> tuple[WorldBlock, ...]:
         """The unit of each block."""
-        layout, found, number = self.structure.layout, list[WorldBlock](), 0
+        layout, found = self.structure.layout, list[WorldBlock]()
+        names_left = self._free_letters()
         for row, blocks in enumerate(layout.of_row):
             size, ordered = self.structure.sizes[row], layout.rows[row].ordered
             plain = len(blocks) > 1 and self.structure.is_plain(row)
@@ -113,24 +124,40 @@ class WorldStructure(Shown):
                     found.append(found[-1])
                     continue
                 width = len(blocks) if uniform and not plain else 1
-                name = self._object(block) if size == width == 1 else ""
-                letters = "" if name else _letters(number)
-                number += not name
+                name = self._names(block)[0] if size == width == 1 else ""
+                letters = "" if name else next(names_left)
                 sort = self.structure.sorts[block]
                 groups = size * len(blocks) if plain else size
+                named = self._named(blocks if uniform else (block,), plain, groups)
                 found.append(
-                    WorldBlock(name or letters, letters, sort, row, width, groups, ordered)
+                    WorldBlock(name or letters, letters, sort, row, width, groups, ordered, named)
                 )
         return tuple(found)
 
-    def _object(self, block: int) -> str:
-        """The name of the only object of a block, if it has one."""
-        sort, number = self.structure.sorts[block], self.structure.members[block][0]
-        return (
-            object_text(self.model, sort, number)
-            if number < len(self.model.constants(sort))
-            else ""
-        )
+    def _free_letters(self) -> Iterator[str]:
+        """Names of blocks that are not those of objects."""
+        taken = {name for sort in self.model.sorts for name in self.model.constants(sort)}
+        return (letters for letters in map(_letters, count()) if letters not in taken)
+
+    def _named(self, blocks: Sequence[int], plain: bool, groups: int) -> str:
+        """The objects of some blocks group by group, if all that are listed have names."""
+        members = [self._names(block) for block in blocks]
+        together: Iterable[Sequence[str]] = zip(*members, strict=True)
+        if plain:
+            together = ((name,) for group in together for name in group)
+        first = list(islice(together, MOST_NAMES))
+        if not all(map(all, first)):
+            return ""
+        return some_of([" with ".join(group) for group in first], number=groups)
+
+    def _names(self, block: int) -> list[str]:
+        """The names of the first objects of a block; empty where one has none."""
+        sort = self.structure.sorts[block]
+        most = len(self.model.constants(sort))
+        return [
+            object_text(self.model, sort, number) if number < most else ""
+            for number in self.structure.members[block][:MOST_NAMES]
+        ]
 
     # --- sentences
 
@@ -152,11 +179,11 @@ class WorldStructure(Shown):
             return _alone(units[0])
         if len(units) > MOST_NAMES:
             largest = sorted(units, key=lambda unit: -unit.objects)[:3]
-            named = _listed([unit.text for unit in largest])
+            named = listed([unit.text for unit in largest])
             return f"{len(units)} kinds of objects; the largest are {named}"
         sizes = [unit.groups for unit in units]
         plain = all(unit.width == 1 and not unit.ordered for unit in units)
-        named = _listed([unit.text for unit in units])
+        named = listed([unit.text for unit in units])
         if plain and len(units) in PARTS and min(sizes) > 1 and max(sizes) - min(sizes) <= 1:
             return f"{PARTS[len(units)]}, {named}"
         per_row = Counter(unit.row for unit in self.blocks)
@@ -164,7 +191,7 @@ class WorldStructure(Shown):
         if not paired:
             return named
         order = " in order" if any(unit.ordered for unit in paired) else ""
-        return f"{named}; {_listed([unit.name for unit in paired])} side by side{order}"
+        return f"{named}; {listed([unit.name for unit in paired])} side by side{order}"
 
     def _of_predicate(self, predicate: Predicate, kinds: Sequence[AtomKind]) -> str:
         boolean = predicate.values == BOOLEAN
@@ -188,10 +215,10 @@ class WorldStructure(Shown):
             of_value = [kind for kind in kinds if kind.value == value]
             clauses = self._clauses(predicate, of_value, kinds)
             if clauses is None or len(clauses) > MOST_NAMES:
-                clauses = [f"{_count(sum(k.number for k in of_value))} atoms"]
+                clauses = [f"{short_count(sum(k.number for k in of_value))} atoms"]
             elif boolean and clauses:
                 clauses[0] = f"only {clauses[0]}"
-            text = _listed(clauses, ", and ")
+            text = listed(clauses, ", and ")
             parts.append(text if boolean else f"{predicate.values[value]} {text}")
         return "; ".join(parts)
 
@@ -203,7 +230,7 @@ class WorldStructure(Shown):
             names = list(dict.fromkeys(self._unit_of[kind.places[0][0]].name for kind in kinds))
             if len(names) > MOST_NAMES:
                 return None
-            return [f"{'' if predicate.values == BOOLEAN else 'for '}{_listed(names)}"]
+            return [f"{'' if predicate.values == BOOLEAN else 'for '}{listed(names)}"]
         if len(predicate.sorts) != 2:
             return None
         ties = dict.fromkeys(map(self._tie, kinds))
@@ -231,7 +258,7 @@ class WorldStructure(Shown):
             ties = [tie for tie in ties if tie not in across]
         inside = [tie for tie in every if tie[0] == tie[1] and tie[2] == "another"]
         if len(inside) > 1 and set(inside) <= set(ties):
-            yield f"inside {_listed([tie[0].name for tie in inside])}"
+            yield f"inside {listed([tie[0].name for tie in inside])}"
             ties = [tie for tie in ties if tie not in inside]
         itself = [tie for tie in every if tie[2] == "itself"]
         all_itself = set(itself) <= set(ties)
@@ -293,8 +320,8 @@ class WorldStructure(Shown):
                 before, after = (first, last) if inside == "earlier" else (last, first)
                 middle = next(iter(alone))
                 if {(before, middle, "apart"), (middle, after, "apart")} == set(apart):
-                    listed = [f"all {first.name}", f"all {last.name}", middle.name]
-                    return f"{CIRCLE_TEXT} {_listed(listed)}"
+                    named = [f"all {first.name}", f"all {last.name}", middle.name]
+                    return f"{CIRCLE_TEXT} {listed(named)}"
         return None
 
     # --- tables
@@ -355,7 +382,7 @@ class WorldStructure(Shown):
         """The blocks as a table of a card."""
         heads = ("block", "sort", "objects", "shape", "true of each")
         rows = [
-            (u.name, u.sort, _count(u.objects), u.shape, ", ".join(self._values_of(u)))
+            (u.name, u.sort, short_count(u.objects), u.shape, ", ".join(self._values_of(u)))
             for u in self.blocks
         ]
         return table(heads, rows, numbers=[2])
@@ -370,19 +397,19 @@ def _alone(unit: WorldBlock) -> str:
     if unit.objects == 1:
         return f"only {unit.name}"
     if unit.width > 1:
-        return unit.shape
+        return f"{unit.shape}{unit.listing}"
     if unit.ordered:
-        return f"all {_count(unit.groups)} in one order"
-    return f"all {_count(unit.groups)} are alike"
+        return f"all {short_count(unit.groups)} in one order{unit.listing}"
+    return f"all {short_count(unit.groups)} are alike"
 
 
 def _without_copies(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _count(number: int) -> str:
+def short_count(number: int) -> str:
     """
-    >>> _count(500_000), _count(5 * 10**17)
+    >>> short_count(500_000), short_count(5 * 10**17)
     ('500,000', '5e+17')
     """
     short = Decimal(number).normalize(Context(prec=4))
@@ -395,9 +422,9 @@ def _letters(number: int) -> str:
     return LETTERS[letter] + (str(rounds + 1) if rounds else "")
 
 
-def _listed(texts: Sequence[str], last: str = " and ") -> str:
+def listed(texts: Sequence[str], last: str = " and ") -> str:
     """
-    >>> _listed(["A", "B", "C"]), _listed(["A"])
+    >>> listed(["A", "B", "C"]), listed(["A"])
     ('A, B and C', 'A')
     """
     *others, end = texts
@@ -410,4 +437,4 @@ def _plural(number: int, noun: str) -> str:
     ('2 groups of three', '1 block')
     """
     first, *rest = noun.split(" ")
-    return " ".join([_count(number), first + "s" * (number != 1), *rest])
+    return " ".join([short_count(number), first + "s" * (number != 1), *rest])

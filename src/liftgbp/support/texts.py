@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 JOINERS = "\u200c\u200d"
 """They cannot be seen, but scripts such as Persian and emoji are written with them."""
 
+IN_A_SENTENCE = 12
+"""A sentence names so many things."""
+
 
 def visible(text: str, keep: str = "") -> str:
     r"""Text with escapes for characters that are not seen, or that a terminal obeys.
@@ -45,3 +48,14 @@ def quoted(value: str) -> str:
     import json  # rarely needed
 
     return json.dumps(value, ensure_ascii=False)
+
+
+def some_of(texts: Sequence[str], most: int = IN_A_SENTENCE, number: int | None = None) -> str:
+    """Some texts, and how many more there are; the number is that of the texts by default.
+
+    >>> some_of(["A", "B", "C"], 2), some_of(["A", "B"]), some_of(["A", "B"], number=7)
+    ('A, B and 1 more', 'A, B', 'A, B and 5 more')
+    """
+    named = texts[:most]
+    more = (len(texts) if number is None else number) - len(named)
+    return ", ".join(named) + (f" and {more:,} more" if more else "")

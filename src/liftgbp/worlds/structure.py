@@ -106,6 +106,8 @@ class Structure:
 def structure_of(world: World) -> Structure | None:
     """The structure of a world; none is known of large worlds that are written out.
 
+    Where there are no objects, as in networks, there is no structure either.
+
     >>> from liftgbp.evidence import Problem
     >>> from liftgbp.model.parser import parse
     >>> from liftgbp.worlds import Budget
@@ -116,6 +118,8 @@ def structure_of(world: World) -> Structure | None:
     >>> structure.sizes, [(kind.places, kind.value) for kind in structure.kinds]
     ((3, 3), [(((0, 0),), 0), (((1, 0),), 1)])
     """
+    if not any(predicate.sorts for predicate in _open_predicates(world)):
+        return None
     return _of_blocks(world) if isinstance(world, BlockWorld) else _of_atoms(world)
 
 
@@ -181,7 +185,7 @@ class _Guess:
 def _of_atoms(world: World) -> Structure | None:
     predicates, sizes = _open_predicates(world), world.problem.sizes
     atoms = sum(math.prod(sizes[sort] for sort in p.sorts) for p in predicates)
-    if not predicates or atoms > MOST_WRITTEN:
+    if atoms > MOST_WRITTEN:
         return None
     written = _Written(world, predicates)
     alike = {sort: written.alike(sort) for sort in dict.fromkeys(written.sorts)}

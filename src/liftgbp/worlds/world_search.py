@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from liftgbp.evidence import AnyEvidence, Problem
+from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.ground.formats import Network
 from liftgbp.lift.shatter import NormalModel, ObjectClasses, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
@@ -215,9 +215,14 @@ class NetworkQuestion:
         return self.network.as_problem(self.observed)[0]
 
     def given(self, facts: object) -> NetworkQuestion:
-        """The same question where further variables are observed: `{3: 1}`."""
+        """The same question where further variables are observed: `{3: 1}`, or `x3 = 1`."""
+        if isinstance(facts, str):
+            stated = Evidence.of(self.problem.model, facts).hard
+            facts = {int(name[1:]): int(fact.values[0]) for name, fact in stated.items()}
         if not isinstance(facts, Mapping):
-            raise InputError("facts about a network are values of variables, as in {3: 1}")
+            raise InputError(
+                "facts about a network are values of variables, as in {3: 1} or 'x3 = 1'"
+            )
         seen = self.network.observed({**self.observed, **facts})
         return replace(self, observed=seen, budget=self.budget.anew())
 
