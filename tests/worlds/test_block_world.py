@@ -16,8 +16,8 @@ from liftgbp.lift.signature import objects_of
 from liftgbp.model.ast import And, Exists, Forall, Implies, Is, Not, Variable, WeightedFormula
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.blocks import BlockWorld, Layout, Row, beliefs
-from liftgbp.worlds.blocks.block_tally import score_of
 from liftgbp.worlds.blocks.class_ranks import ClassRanks
+from liftgbp.worlds.optimum import score_of
 from random_models import models_with_evidence, rules
 from worlds.written_worlds import ground_atoms, written
 

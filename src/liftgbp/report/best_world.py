@@ -65,8 +65,7 @@ from liftgbp.support.files import (
 )
 from liftgbp.support.texts import some_of
 from liftgbp.worlds import Optimum, World, WorldQuestion, structure_of
-from liftgbp.worlds.blocks.block_tally import log_weights
-from liftgbp.worlds.optimum import exact
+from liftgbp.worlds.optimum import exact, log_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,19 +10,27 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from threading import Event
 from typing import Protocol
 
 from liftgbp.evidence import Problem
-from liftgbp.model.ast import Rule
+from liftgbp.model.ast import Rule, TableParfactor, evaluate_weight
 from liftgbp.support.errors import InternalError
+from liftgbp.support.limits import checkpoint
 
 DECIMALS = 12
 """Weights are read to so many decimals; sums of decimals in doubles are closer than this."""
 
+DIGITS = 16
+"""Decimals of so many digits are what people write; sums of doubles mostly have one more."""
+
 SAME = 2.0**-48
 """A double this close to a decimal, in proportion, stands for it."""
+
+ROUNDING = 2.0**-44
+"""What a sum of weights in doubles is off by at most, in proportion to the largest of them."""
 
 
 def exact(number: float) -> Fraction:
@@ -31,6 +39,10 @@ def exact(number: float) -> Fraction:
     >>> exact(0.1 + 0.2), exact(1234567890.7), exact(1 / 3) == Fraction(1 / 3)
     (Fraction(3, 10), Fraction(12345678907, 10), True)
     """
+    written = Decimal(repr(float(number)))
+    _, digits, exponent = written.as_tuple()
+    if len(digits) <= DIGITS and int(exponent) >= -DECIMALS:
+        return Fraction(written)
     for decimals in range(DECIMALS + 1):
         decimal = Fraction(f"{number:.{decimals}f}")
         if abs(float(decimal) - number) <= SAME * max(abs(number), 1.0):
@@ -126,6 +138,74 @@ class Optimum:
         if self.world is None:
             return 0
         return sum(map(self.world.number, self.world.problem.model.predicates))
+
+
+def log_weights(
+    rule: Rule, sizes: Mapping[str, int], named: Mapping[str, float]
+) -> tuple[float, ...]:
+    """What a grounding adds to the score in each of its states, in the order of `tally`."""
+    if isinstance(rule, TableParfactor):
+        numbers = [evaluate_weight(own, sizes, named) for own in rule.potentials]
+        return tuple(math.log(number) if number else -math.inf for number in numbers)
+    if rule.weight is None:
+        return -math.inf, 0.0
+    return 0.0, evaluate_weight(rule.weight, sizes, named)
+
+
+def score_of(world: World) -> tuple[Fraction, int]:
+    """The sum of the weights of satisfied groundings, and how many hard ones are violated.
+
+    Potentials count by their logarithms; uncertain facts count, too.
+    """
+    problem = world.problem
+    total, violated = Fraction(0), 0
+    for rule in problem.model.rules:
+        counts = world.tally(rule)
+        weights = log_weights(rule, problem.sizes, problem.model.weights)
+        for number, weight in zip(counts, weights, strict=True):
+            if weight == -math.inf:
+                violated += number
+            elif number:
+                total += number * exact(weight)
+    for name, relation in problem.evidence.soft.items():
+        for row, logs in zip(relation.args.tolist(), relation.log_potentials, strict=True):
+            checkpoint()
+            weight = float(logs[world.value(name, row)])
+            if weight == -math.inf:
+                violated += 1
+            else:
+                total += exact(weight)
+    return total, violated
+
+
+def hidden_by_rounding(problem: Problem) -> Fraction:
+    """How much better than it looks a world may be where weights are added in doubles.
+
+    Nothing, if sums of the weights are so small that each stands for one decimal of theirs.
+
+    >>> from liftgbp.model.parser import parse
+    >>> rules = "p(t)\\n0.3 p(x)\\n{} p(x)\\n{} p(x)"
+    >>> for text in (rules.format(2, -2), rules.format(2e12, -2e12)):
+    ...     print(hidden_by_rounding(Problem.of(parse(text), None, {"t": 3})) > 0)
+    False
+    True
+    """
+    model, sizes = problem.model, problem.sizes
+    unit, total, spread = 1, Fraction(0), Fraction(0)
+    for rule in model.rules:
+        scope = model.scope(rule)
+        groundings = math.prod(sizes[scope.sorts[name]] for name in scope.free)
+        logs = [exact(own) for own in log_weights(rule, sizes, model.weights) if own > -math.inf]
+        largest = max(map(abs, logs), default=Fraction(0))
+        # Other numbers than decimals are not told apart to the last place.
+        unit = math.lcm(unit, *(own.denominator for own in logs if _is_decimal(own)))
+        total, spread = total + largest, spread + groundings
+    off = total * Fraction(ROUNDING)
+    return Fraction(0) if 2 * off * unit < 1 else off * spread
+
+
+def _is_decimal(number: Fraction) -> bool:
+    return bool(10**DECIMALS % number.denominator == 0)
 
 
 Report = Callable[[Fraction | float, Fraction | float], None]

@@ -21,7 +21,7 @@ from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
 from liftgbp.worlds.ground.contradiction import contradiction
-from liftgbp.worlds.optimum import Budget, Optimum
+from liftgbp.worlds.optimum import Budget, Optimum, hidden_by_rounding, score_of
 
 FEW_ATOMS = 50
 """Models with up to this many open atoms are solved atom by atom first, mostly by elimination in a
@@ -76,7 +76,12 @@ class ModelQuestion:
                 f"{self.budget.time_text}; there may be none; allow more effort or time (--effort "
                 "thorough, --seconds), or give some of the hard rules a weight"
             )
-        return known
+        hidden = hidden_by_rounding(self.problem)
+        if not hidden or known.world is None:
+            return known
+        score, _ = score_of(known.world)
+        upper = max(known.upper, score) + hidden
+        return replace(known, score=score, upper=upper, fewest=False, undecided=None)
 
     def _searched(self) -> Optimum:
         known, refused = Optimum(None, None), None

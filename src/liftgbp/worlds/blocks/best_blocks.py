@@ -12,12 +12,12 @@ from liftgbp.lift.shatter import NormalModel
 from liftgbp.support.errors import CapacityError, InternalError
 from liftgbp.support.limits import checkpoint
 from liftgbp.worlds.blocks.block_layout import Layout, Row
-from liftgbp.worlds.blocks.block_tally import score_of, unbroken
+from liftgbp.worlds.blocks.block_tally import unbroken
 from liftgbp.worlds.blocks.block_terms import BlockTerms, Scale, worth
 from liftgbp.worlds.blocks.block_world import BlockWorld
 from liftgbp.worlds.blocks.quotient_values import best_values
 from liftgbp.worlds.blocks.row_sizes import climbed, moves_of
-from liftgbp.worlds.optimum import Budget, Optimum
+from liftgbp.worlds.optimum import Budget, Optimum, score_of
 
 Sizes = tuple[int, ...]
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import inf, log
 
 from liftgbp.model import ast
 from liftgbp.support.limits import checkpoint
 from liftgbp.worlds.blocks.block_layout import Place, Placement, number_of_ways
 from liftgbp.worlds.blocks.block_world import BlockWorld
-from liftgbp.worlds.optimum import exact
+from liftgbp.worlds.optimum import exact, log_weights
 
 
 def tally(world: BlockWorld, rule: ast.Rule) -> tuple[int, ...]:
@@ -34,32 +33,6 @@ def tally(world: BlockWorld, rule: ast.Rule) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def score_of(world: BlockWorld) -> tuple[Fraction, int]:
-    """The sum of the weights of satisfied groundings, and how many hard ones are violated.
-
-    Potentials count by their logarithms; uncertain facts count, too.
-    """
-    problem = world.problem
-    total, violated = Fraction(0), 0
-    for rule in problem.model.rules:
-        counts = tally(world, rule)
-        weights = log_weights(rule, problem.sizes, problem.model.weights)
-        for number, weight in zip(counts, weights, strict=True):
-            if weight == -inf:
-                violated += number
-            elif number:
-                total += number * exact(weight)
-    for name, relation in problem.evidence.soft.items():
-        for row, logs in zip(relation.args.tolist(), relation.log_potentials, strict=True):
-            checkpoint()
-            weight = float(logs[world.value(name, row)])
-            if weight == -inf:
-                violated += 1
-            else:
-                total += exact(weight)
-    return total, violated
-
-
 def unbroken(world: BlockWorld) -> Fraction:
     """What no world scores more than: every grounding in its best state, and every fact."""
     problem = world.problem
@@ -72,18 +45,6 @@ def unbroken(world: BlockWorld) -> Fraction:
             (exact(own) for own in relation.log_potentials.max(axis=1).tolist()), Fraction(0)
         )
     return total
-
-
-def log_weights(
-    rule: ast.Rule, sizes: Mapping[str, int], named: Mapping[str, float]
-) -> tuple[float, ...]:
-    """What a grounding adds to the score in each of its states, in the order of `tally`."""
-    if isinstance(rule, ast.TableParfactor):
-        numbers = [ast.evaluate_weight(own, sizes, named) for own in rule.potentials]
-        return tuple(log(number) if number else -inf for number in numbers)
-    if rule.weight is None:
-        return -inf, 0.0
-    return 0.0, ast.evaluate_weight(rule.weight, sizes, named)
 
 
 class _Reading:

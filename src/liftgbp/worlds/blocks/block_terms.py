@@ -32,8 +32,8 @@ from liftgbp.worlds.blocks.block_layout import (
     Ways,
     number_of_ways,
 )
-from liftgbp.worlds.blocks.block_tally import log_weights, quantifier_depth
-from liftgbp.worlds.optimum import exact
+from liftgbp.worlds.blocks.block_tally import quantifier_depth
+from liftgbp.worlds.optimum import exact, log_weights
 
 Whole = npt.NDArray[np.object_]
 """An array of whole numbers of any size."""

@@ -10,12 +10,11 @@ import numpy as np
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.support.errors import InternalError
 from liftgbp.worlds.blocks.block_layout import Layout, Pattern, Place, Row
-from liftgbp.worlds.blocks.block_tally import score_of
 from liftgbp.worlds.blocks.block_terms import Scale
 from liftgbp.worlds.blocks.block_world import BlockWorld
 from liftgbp.worlds.blocks.cell_counts import Quadratic
 from liftgbp.worlds.blocks.pair_maxima import PairMaxima, pair_of, swapped
-from liftgbp.worlds.optimum import Optimum
+from liftgbp.worlds.optimum import Optimum, score_of
 
 
 def best_of_cells(normal: NormalModel) -> Optimum:
