@@ -185,3 +185,11 @@ def test_structure_that_is_found_tells_every_atom(world: BlockWorld) -> None:
     for name in {kind.predicate for kind in structure.kinds}:
         true = (k.number for k in structure.kinds if k.predicate == name and k.value)
         assert sum(true) == world.number(name)
+
+
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+def test_a_table_that_evidence_leaves_no_state(via: str) -> None:
+    rules = "p(person)\nq(person)\nparfactor p(Anna), q(x) : [1, 2, 0, 0]"
+    model = liftgbp.parse("person = {Anna, Bob}\n" + rules)
+    with pytest.raises(liftgbp.ContradictionError):
+        liftgbp.best_world(model, evidence={"p(Anna)": True}, via=via)  # type: ignore[arg-type]

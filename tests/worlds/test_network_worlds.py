@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import liftgbp
+from liftgbp.ground.formats import Network
 from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.support.errors import CapacityError, ContradictionError
 from liftgbp.worlds import Budget
@@ -160,3 +161,23 @@ def test_impossible_networks(tmp_path: Path) -> None:
     file.write_text("MARKOV\n2\n2 2\n2\n2 0 1\n2 0 1\n4\n1 0 0 1\n4\n0 1 1 0\n", encoding="utf-8")
     with pytest.raises(ContradictionError):
         liftgbp.best_world(liftgbp.load_network(file))
+
+
+def test_the_model_of_a_network_is_written_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    size = 200
+    lines = ["MARKOV", str(size), " ".join(["2"] * size), str(size)]
+    lines += [f"1 {k}" for k in range(size)] + ["2 1.0 2.0"] * size
+    file = tmp_path / "many.uai"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    network = liftgbp.load_network(file)
+    world = liftgbp.best_world(network)
+    written = []
+    as_problem = Network.as_problem
+    monkeypatch.setattr(
+        Network, "as_problem", lambda self, seen: written.append(1) or as_problem(self, seen)
+    )
+    assert world.as_dict()["true_numbers"]
+    assert world._repr_html_()
+    assert len(written) <= 2

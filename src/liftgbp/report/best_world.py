@@ -265,12 +265,12 @@ class BestWorld(Shown):
     @property
     def model(self) -> Model:
         """The model, with all objects that evidence names."""
-        return self.question.problem.model
+        return self.world.problem.model
 
     @property
     def sizes(self) -> dict[str, int]:
         """The domain size of every sort."""
-        return dict(self.question.problem.sizes)
+        return dict(self.world.problem.sizes)
 
     def value(self, atom: str) -> bool | str:
         """The value of a ground atom: whether it is true, or which value it has.
@@ -313,7 +313,7 @@ class BestWorld(Shown):
 
     def to_evidence(self) -> Evidence:
         """The whole world as evidence: every atom that is not false, and all others closed."""
-        problem = self.question.problem
+        problem = self.world.problem
         facts = {}
         for name, predicate in self.model.predicates.items():
             listed = self._atoms.true if predicate.values == BOOLEAN else self._atoms.every
@@ -342,7 +342,7 @@ class BestWorld(Shown):
         """
         file = checked_path("path", path)
         check_writable(file, WORLD_FILES)
-        check_apart(file, self.question.problem.files)
+        check_apart(file, self.world.problem.files)
         if file.suffix in (".pdf", ".png", ".svg"):
             figure = self.figure()
             with whole_file(file) as unfinished:
@@ -429,7 +429,7 @@ class BestWorld(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What else there is to know."""
-        notes = list(self.question.problem.evidence.notes)
+        notes = list(self.world.problem.evidence.notes)
         if not any(self.numbers.values()):
             notes.append(f"it has no {self._what_is_true} that are not observed")
         if self.fewest:
@@ -451,7 +451,7 @@ class BestWorld(Shown):
     # --- inside
 
     def _open_predicates(self) -> list[str]:
-        closed = self.question.problem.evidence.closed
+        closed = self.world.problem.evidence.closed
         return [
             name
             for name, predicate in self.model.predicates.items()
@@ -477,7 +477,10 @@ class BestWorld(Shown):
     def _number_of(self, query: str) -> int:
         """How many atoms of a query do not have their first value."""
         asked = checked_atom_query(query, self.model)
-        values = self.model.predicates[asked.atoms[0].predicate].values
+        (atom,) = asked.atoms
+        if not atom.args:
+            return self.world.number(atom.predicate)  # of a network, there are many of these
+        values = self.model.predicates[atom.predicate].values
         nothing = (Number(0.0),) * len(values)
         rule = TableParfactor(asked.atoms, nothing, asked.restrictions, asked.distinct)
         return sum(self.world.tally(rule)[1:])
@@ -488,7 +491,7 @@ class BestWorld(Shown):
             return {self._named(fact): value for fact, value in facts.items()}
         if not isinstance(facts, str) or not UNNAMED.search(facts):
             return facts
-        if self.question.problem.evidence.known:
+        if self.world.problem.evidence.known:
             raise InputError(
                 f"{facts}: unnamed objects are not alike here, as evidence counts some of them; "
                 "put an object into the evidence by name and ask about that"
@@ -568,7 +571,7 @@ class BestWorld(Shown):
 
     @cached_property
     def _observed(self) -> Mapping[str, frozenset[tuple[int, ...]]]:
-        facts = self.question.problem.facts()
+        facts = self.world.problem.facts()
         return {name: frozenset(map(tuple, r.args.tolist())) for name, r in facts.items()}
 
     def _fact_lines(self) -> Iterator[str]:

@@ -306,8 +306,11 @@ class Regions:
         return float((degree**2).sum()) <= self.entries
 
     def improve(self, known: Known) -> bool:
-        """A bound."""
-        upper = upper_bound(known.part, self.family, known.earlier(), self.entries)
+        """A bound, if there are not too many loops."""
+        try:
+            upper = upper_bound(known.part, self.family, known.earlier(), self.entries)
+        except CapacityError:
+            return False
         return known.hear(None, upper)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
 from liftgbp.lift.regions import FACTOR_SCOPES, Family, LiftedRegionGraph, build_regions
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.lift.signature import objects_of
@@ -42,14 +44,16 @@ def upper_bound(
     budget: Budget,
     low: Fraction | None = None,
     beliefs: Beliefs | None = None,
-) -> Fraction:
-    """What no world's score exceeds.
+) -> Fraction | float:
+    """What no world's score exceeds; minus infinity if some factor leaves no world.
 
     `low` is the score of the best world that is known: once the bound is as low, the search is
     over. `beliefs` are those of that world (see `tight_world`), with which the bound may equal its
     score exactly, however many objects there are.
     """
     scopes = build_regions(normal, FACTOR_SCOPES)
+    if not all(np.isfinite(own.log_table).any() for own in normal.parfactors):
+        return -math.inf
     best = largest_score(scopes)
     for program in _programs(scopes, budget):
         if low is not None and best - low <= Fraction(budget.gap):
