@@ -17,6 +17,7 @@ from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.support.arrays import Bools, Floats, Ints
 from liftgbp.support.errors import CapacityError, InternalError
+from liftgbp.support.limits import checkpoint
 
 GroundAtom: TypeAlias = tuple[int, tuple[int, ...]]
 """A predicate number and objects."""
@@ -162,6 +163,7 @@ class Expansion:
         """The atoms that matter under a substitution, and the log table over them."""
         if not isinstance(self._rule, ast.WeightedFormula):
             raise InternalError("a table has no quantifiers")
+        checkpoint()
         rest = self._rest(self._rule.formula, substitution)
         atoms = tuple(dict.fromkeys(_atoms(rest)))
         if self._chains is not None and math.prod(self._shape(atoms)) > self._cap:

@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -19,7 +22,13 @@ from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.lift.shatter import TABLE_CAP
 from liftgbp.methods.sampling.tied import Tied, tie
 from liftgbp.support.arrays import Bools, Ints
-from liftgbp.support.errors import CapacityError, ContradictionError, InternalError
+from liftgbp.support.errors import (
+    CapacityError,
+    ContradictionError,
+    InternalError,
+    LimitExceeded,
+)
+from liftgbp.support.limits import Limits, Watch, watch_for
 from liftgbp.support.progress import Progress, silent
 from liftgbp.worlds.ground.contradiction import contradiction
 from liftgbp.worlds.ground.flow import is_attractive
@@ -103,13 +112,32 @@ def best_on_ground(
 
 
 def _written_out(problem: Problem, budget: Budget, table_cap: int, progress: Progress) -> Optimum:
-    network = ground_network(problem, table_cap=table_cap, chained=True, progress=progress)
+    with _within(budget):
+        network = ground_network(problem, table_cap=table_cap, chained=True, progress=progress)
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
     # Stand-ins for parts of large formulas are no atoms of the model.
     atoms = network.atoms.predicate < len(problem.model.predicates)
     best = best_of_network(network, budget, atoms)
     return best.as_optimum(GroundWorld(problem, network.atoms, best.values))
+
+
+@contextmanager
+def _within(budget: Budget) -> Iterator[None]:
+    """Write out a model in the time of a budget; there is no world to show yet."""
+    left = budget.left()
+    if math.isinf(left):
+        yield
+        return
+    watch = cast(Watch, watch_for(Limits(seconds=max(left, REPORT_EVERY))))
+    try:
+        with watch.running():
+            yield
+    except LimitExceeded:
+        if budget.left() > 0:
+            raise
+        text = f"the model was not written out atom by atom{budget.time_text}; allow more time"
+        raise CapacityError(f"{text} (--seconds), or use fewer objects") from None
 
 
 def best_of_network(
