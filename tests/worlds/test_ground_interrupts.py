@@ -81,5 +81,5 @@ def check(world: dict[str, object]) -> None:
 def test_time_ends_the_writing_out_of_a_model() -> None:
     """Each person has exactly one of a hundred others, which takes a minute to write out."""
     rules = "p(person)\nf(person,person!)\n1 f(x,y) ^ p(y) ^ !p(x)\n!f(x,x)."
-    with pytest.raises(liftgbp.CapacityError, match="not written out .* within 0.5 seconds"):
+    with pytest.raises(liftgbp.CapacityError, match=r"not written out .* 0\.5 seconds"):
         liftgbp.best_world(liftgbp.parse(rules), {"person": 150}, via="ground", seconds=0.5)
