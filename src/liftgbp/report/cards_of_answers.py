@@ -42,7 +42,6 @@ from liftgbp.posterior.answer import AnswerRows
 from liftgbp.posterior.block_table import MOST_BLOCKS, cell_text, size_text
 from liftgbp.posterior.opinions import ComparedValue, Comparison, digits_text
 from liftgbp.posterior.proven_bounds import interval_text
-from liftgbp.report.graph_drawing import graph_card
 from liftgbp.report.rows_shown import bar_rows, rows_table
 from liftgbp.support.errors import InternalError
 
@@ -254,6 +253,8 @@ def _bounds_table(rows: Iterable[ProbabilityBounds]) -> Markup:
 
 
 def _of_prepared(prepared: Prepared) -> Iterator[Content]:
+    from liftgbp.report.graph_drawing import graph_card
+
     atoms: Any = [own["atoms"] for own in prepared.described_regions]
     yield from graph_card(prepared.graph, atoms)
     layout = prepared.plan.layout
