@@ -114,13 +114,18 @@ def _checked_sizes(
 
 def bound(model: Model, evidence: Evidence) -> tuple[Model, Evidence]:
     """The model with all objects, and the evidence with their numbers and all that follows."""
-    named = model.with_constants({sort: names for sort, names in evidence.names.items() if names})
-    known = evidence.renumbered(_names(named))
-    whole, computed = computed_facts(named, known.hard)
+    new = {}
+    for sort, names in evidence.names.items():
+        if names:
+            known = model.object_numbers(sort)
+            new[sort] = [name for name in names if name not in known]
+    named = model.with_constants(new)
+    renumbered = evidence.renumbered(_names(named))
+    whole, computed = computed_facts(named, renumbered.hard)
     return with_numbers(whole), replace(
-        known,
+        renumbered,
         names=_names(whole),
-        hard={**known.hard, **computed},
+        hard={**renumbered.hard, **computed},
         closed=evidence.closed - evidence.vocabulary.closed | model.closed,
         notes=(*_growth_notes(model, named), *evidence.notes),
     )

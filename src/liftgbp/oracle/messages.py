@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.api import infer
 from liftgbp.evidence import AnyEvidence, Evidence
-from liftgbp.lift.regions import LiftedRegionGraph
+from liftgbp.lift.regions import LiftedRegionGraph, parse_family
 from liftgbp.lift.shatter import NormalModel, Obj
 from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.lift.signature import canonise
@@ -125,20 +125,21 @@ def check_messages(
     True
     """
     checked_number("iterations", iterations, least=1)
+    family = parse_family(regions)
     known = Evidence.of(model, evidence)
     answers = infer(
         model,
         sizes,
         evidence=known,
         via=via,
-        regions=regions,
+        regions=str(family),
         solver=Flooding(damping=damping),
         progress=progress,
     )
     progress("grounding", 0, 1)
     ground_model = reference.ground(model, sizes, known)
     progress("building ground regions", 0, 1)
-    ground_graph = reference.ground_regions(ground_model, regions)
+    ground_graph = reference.ground_regions(ground_model, str(family))
     alignment = _Alignment(answers, ground_graph.regions)
     both = zip(
         reference.iterates(ground_graph, damping, iterations),

@@ -133,7 +133,7 @@ class Looks:
         if total < RARE:
             return
         # All in shares: of the probability of the roots, and of the number of objects.
-        terms, among = terms / total, np.array(self.among) / self.size
+        terms, among = terms / total, np.array([own / self.size for own in self.among])
         one = ~self.apart
         single = among * np.bincount(self.first[one], terms[one], self.kinds)
         weights = among[self.first] * np.where(

@@ -61,7 +61,7 @@ def bounds(
     problem = Problem.of(model, evidence, sizes)
     texts = checked_texts("queries", queries)
     problem.model.check_queries(texts)
-    if regions == "auto":
+    if isinstance(regions, str) and regions == "auto":
         raise InputError("bounds try several regions by themselves; leave regions='auto' out")
     family = None if regions is None else parse_family(regions)
     checked_number("table_cap", table_cap, least=1)
