@@ -430,7 +430,8 @@ def best_world(
 
 def _report_world(progress: Progress, score: Fraction | float, upper: Fraction | float) -> None:
     known = "none yet" if score == -math.inf else f"score {float(score):.8g}"
-    progress(f"best world: {known}, at most {float(upper):.8g}", 0, 1)
+    gap = "" if math.isinf(score) or math.isinf(upper) else f", gap {float(upper - score):.3g}"
+    progress(f"best world: {known}, at most {float(upper):.8g}{gap}", 0, 1)
 
 
 # --- networks of other tools

@@ -170,6 +170,12 @@ def test_the_karate_club() -> None:
     world = liftgbp.best_world(model, evidence=liftgbp.load_evidence(model, KARATE))
     assert (world.score, world.proven, world.fewest) == (573.0, True, True)
     assert world.undecided == ["officers(3)", "officers(10)"]
+    costs = [
+        world.cost({"officers(3)": three, "officers(10)": ten})
+        for three in (False, True)
+        for ten in (False, True)
+    ]
+    assert sorted(costs)[:3] == [0, 0, 0] < sorted(costs)[3:]
 
 
 def test_the_smoking_network() -> None:
