@@ -72,6 +72,7 @@ def test_the_worlds_are_up_to_date(figures: ModuleType) -> None:
         assert file.read_text(encoding="utf-8") == figures.drawn_world(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_worlds_that_are_drawn_are_best(figures: ModuleType, name: str) -> None:
     drawn = figures.worlds()[f"world-{name}"]

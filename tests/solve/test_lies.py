@@ -73,6 +73,7 @@ c(thing) : {p, q, neither}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["quick", "normal"])
 @pytest.mark.parametrize("text", [EITHER, VALUES])
 def test_all_images_of_a_missing_world_are_found(text: str, effort: str) -> None:
@@ -128,6 +129,7 @@ def test_what_is_possible_is_found(effort: str, via: str) -> None:
         assert kinds == [liftgbp.Kind.BOUNDARY, liftgbp.Kind.PRODUCT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", [None, "bethe", "objects:2"])
 @pytest.mark.parametrize("things", [3, 4, 100, 10**4])
 def test_a_mixture_is_not_mixed_with_its_parts(things: int, regions: str | None) -> None:

@@ -65,6 +65,7 @@ def worlds_with_evidence(draw: st.DrawFn, most: int = 4) -> BlockWorld:
     return draw(block_worlds(normal))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(worlds_with_evidence())
 def test_tallies_are_those_of_the_written_world(world: BlockWorld) -> None:
@@ -78,6 +79,7 @@ def test_tallies_are_those_of_the_written_world(world: BlockWorld) -> None:
         assert float(score) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(worlds_with_evidence(), st.data())
 def test_tallies_of_other_rules(world: BlockWorld, data: st.DataObject) -> None:
@@ -87,6 +89,7 @@ def test_tallies_of_other_rules(world: BlockWorld, data: st.DataObject) -> None:
     assert world.tally(rule) == plain.tally(rule)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(worlds_with_evidence(), st.data())
 def test_quantifiers_inside_quantifiers(world: BlockWorld, data: st.DataObject) -> None:
@@ -103,6 +106,7 @@ def test_quantifiers_inside_quantifiers(world: BlockWorld, data: st.DataObject) 
     assert x
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(worlds_with_evidence())
 def test_values_atoms_and_numbers_agree(world: BlockWorld) -> None:
@@ -113,6 +117,7 @@ def test_values_atoms_and_numbers_agree(world: BlockWorld) -> None:
         assert world.number(name) == len(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(worlds_with_evidence(), st.data())
 def test_beliefs_are_means_over_all_placements(world: BlockWorld, data: st.DataObject) -> None:
@@ -143,6 +148,7 @@ def test_beliefs_are_means_over_all_placements(world: BlockWorld, data: st.DataO
     assert beliefs(world, atoms) == {k: Fraction(n, total) for k, n in counts.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(worlds_with_evidence(most=5))
 def test_ranks_are_places_among_the_members(world: BlockWorld) -> None:

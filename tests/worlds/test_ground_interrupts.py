@@ -78,6 +78,7 @@ def check(world: dict[str, object]) -> None:
     assert 0 < world["gap"] < float("inf")
 
 
+@pytest.mark.slow
 def test_time_ends_the_writing_out_of_a_model() -> None:
     """Each person has exactly one of a hundred others, which takes a minute to write out."""
     rules = "p(person)\nf(person,person!)\n1 f(x,y) ^ p(y) ^ !p(x)\n!f(x,x)."

@@ -27,6 +27,7 @@ from worlds.whole_networks import HARD, LARGE, WHOLE, attractive_networks, liste
 WEIGHTS = st.one_of(WHOLE, WHOLE, LARGE)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(attractive_networks(WEIGHTS))
 def test_one_flow(network: WholeNetwork) -> None:
@@ -55,6 +56,7 @@ def test_flow_applies_where_some_turns_make_a_network_attractive(network: WholeN
     assert is_attractive(network) == attractive
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(whole_networks(HARD))
 def test_elimination(network: WholeNetwork) -> None:
@@ -98,6 +100,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=str)
 @settings(max_examples=40, deadline=None)
 @given(network=whole_networks(HARD))
@@ -112,6 +115,7 @@ def test_worlds_and_bounds(method: Method, network: WholeNetwork) -> None:
         assert worlds.optimum in (-math.inf, known.score)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(network=whole_networks(LARGE))
 def test_large_weights(network: WholeNetwork) -> None:
@@ -135,6 +139,7 @@ def check(known: Known, network: WholeNetwork) -> None:
         assert known.undecided.tolist() == worlds.undecided
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS[1:4], ids=str)
 def test_frustrated_pairs(method: Method) -> None:
     """A glass over twelve variables: what its best world is, all of these find."""
@@ -160,6 +165,7 @@ def test_loops_bound_frustrated_rings() -> None:
     assert bounds == {"intersections": 4.0, "loops:4": 3.0}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(whole_networks(HARD, values=4))
 def test_cubes_add_up_to_tables(network: WholeNetwork) -> None:

@@ -29,6 +29,7 @@ SLIGHT = 1e-9
 """Sums of a few decimals in doubles differ by less."""
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(models_with_evidence(most=3), st.sampled_from(["quick", "normal"]))
 def test_random_models(case, effort: str) -> None:
@@ -111,6 +112,7 @@ def test_examples(name: str, sizes: dict[str, int], score: float, number: int) -
     assert float(best.score) == pytest.approx(score, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(models_with_evidence(most=2), st.randoms(use_true_random=False))
 def test_contradictions_name_rules_that_contradict_each_other(case, random) -> None:

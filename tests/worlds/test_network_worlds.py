@@ -19,6 +19,7 @@ from liftgbp.worlds.ground import best_of_network
 from random_networks import log_weights, networks
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(networks(), st.sampled_from(["quick", "normal"]))
 def test_random_networks(network: GroundNetwork, effort: str) -> None:

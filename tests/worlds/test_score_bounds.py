@@ -103,6 +103,7 @@ def test_all_examples_are_there() -> None:
     assert set(EXTREMAL) == {path.stem for path in (FOLDER / "worlds").glob("*.mln")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXTREMAL)
 @pytest.mark.parametrize("number", [1000, 10**9, 10**9 + 1, 10**18])
 def test_extremal_worlds_are_proven(name: str, number: int) -> None:
@@ -122,6 +123,7 @@ WITHOUT_CUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_CUTS)
 def test_cuts_are_needed(name: str) -> None:
     family, plain = WITHOUT_CUTS[name]
@@ -186,6 +188,7 @@ left(person)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("important", "others"), [(3, 5), (33, 67), (100, 100)])
 def test_classes_of_evidence(important: int, others: int) -> None:
     """Cuts count over all classes. Truth: all ways to put some of each class on the left.

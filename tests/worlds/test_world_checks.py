@@ -19,6 +19,7 @@ from random_models import models_with_evidence
 FRIENDS = liftgbp.load("example:friends-smokers")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(models_with_evidence(most=3))
 def test_best_worlds_of_random_models_pass(case) -> None:
@@ -95,6 +96,7 @@ def test_networks(tmp_path) -> None:
     assert liftgbp.check_world(world, seconds=0.1).agrees
 
 
+@pytest.mark.slow
 def test_the_command(shell: Shell) -> None:
     code, out, _ = shell("map", "example:married", "-n", "person=4", "--check", "--json")
     assert code == 0
