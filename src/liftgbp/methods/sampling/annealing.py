@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from liftgbp.ground.grounding import GroundNetwork
 from liftgbp.methods.exact.junction_tree import JunctionTree
 from liftgbp.methods.sampling.chain_starts import drawn_values
 from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds
@@ -32,6 +33,9 @@ PENALTY = 12.0
 
 FEWEST_CHAINS = 8.0
 """Where fewer chains carry the weight, the error of the mean says too little."""
+
+ROUNDING = 1e-9
+"""The relative error of log weights."""
 
 RAREST = 1e-3
 """No value of an atom has a smaller chance at the start."""
@@ -47,6 +51,58 @@ class LogZ:
     """How many chains carry the weight."""
 
 
+FAR = 5.0
+"""Log weights of sampled and of annealed worlds differ by at most this many standard errors."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Annealing:
+    """Where heated chains end.
+
+    ratios  the logs of what their means estimate, one for each chain
+    worlds  the log weights of the worlds that they end in
+    """
+
+    ratios: Floats
+    worlds: Floats
+
+    @property
+    def log_z(self) -> LogZ:
+        """The log of the mean weight; its error, unless few chains have it all."""
+        return _estimate(self.ratios)
+
+    def doubt(self, sampled: Floats) -> str:
+        """Why log Z cannot be right, by the log weights of sampled worlds; empty if it may be.
+
+        Z is a sum over all worlds, so one of them proves a bound. And chains that end where the
+        model has its weight end in worlds like the sampled ones.
+
+        >>> annealing = Annealing(np.array([10.0, 10.1]), np.array([9.0, 9.2]))
+        >>> annealing.doubt(np.array([9.1, 30.0]))
+        'annealing ends at log Z = 10.1, but one sampled world alone weighs 30.0'
+        """
+        told = self.log_z
+        best = float(sampled.max())
+        if told.value + FAR * told.error < best:
+            return (
+                f"annealing ends at log Z = {told.value:.1f}, but one sampled world alone weighs "
+                f"{best:.1f}"
+            )
+        if not math.isfinite(told.value):
+            return ""
+        shares = np.exp(self.ratios - self.ratios.max())
+        shares /= shares.sum()
+        ended = np.where(shares > 0, self.worlds, 0.0)
+        mean, other = float(shares @ ended), float(sampled.mean())
+        spread = math.sqrt(max(float(shares @ (ended - mean) ** 2), float(sampled.var())))
+        error = spread * math.sqrt(1 / told.effective + 1 / len(sampled))
+        if abs(mean - other) <= FAR * error + ROUNDING * max(1.0, abs(best)):
+            return ""
+        return (
+            f"annealing ends in worlds of log weight {mean:.1f}, but sampled ones weigh {other:.1f}"
+        )
+
+
 def anneal(
     sweeper: Sweeper,
     weights: WorldWeights,
@@ -55,7 +111,7 @@ def anneal(
     chains: int,
     random: np.random.Generator,
     progress: Progress,
-) -> LogZ:
+) -> Annealing:
     """log Z of a network from independent variables.
 
     `chances` are those of values of variables, (variables, values).
@@ -88,10 +144,15 @@ def anneal(
             total += (now - before) * (soft - start) + before * PENALTY * hard
             total = np.where(hard > 0, -np.inf, total)
         before = now
-    network = sweeper.index.network
-    # Atoms in no factor have as many worlds as they have values.
+    constant = log_constant(sweeper.index.network)
+    ended = np.where(hard > 0, -np.inf, soft)
+    return Annealing(total + constant, ended + constant)
+
+
+def log_constant(network: GroundNetwork) -> float:
+    """What is the same in all worlds; atoms in no factor have as many worlds as values."""
     free = sum(count * math.log(values) for values, count in network.free.items())
-    return _estimate(total + network.log_constant + free)
+    return network.log_constant + free
 
 
 class _Base:

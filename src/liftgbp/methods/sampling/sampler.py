@@ -16,7 +16,7 @@ from liftgbp.ground.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.ground.grounding.from_classes import ground_classes
 from liftgbp.lift.shatter import Shattering, object_classes
 from liftgbp.lift.via import groundings, open_atoms
-from liftgbp.methods.sampling.annealing import LogZ, anneal, possible_worlds
+from liftgbp.methods.sampling.annealing import LogZ, anneal, log_constant, possible_worlds
 from liftgbp.methods.sampling.chain_starts import (
     Variables,
     allotted,
@@ -162,14 +162,16 @@ def sample(
         clock.check_enough()
     except KeyboardInterrupt:
         clock.interrupt()
-    annealed = None
+    annealed, notes = None, []
     steps = clock.steps()
     if steps:
         try:
-            annealed = chain.annealed(posterior, steps, clock.progress)
+            annealed, doubt = chain.annealed(posterior, steps, clock.progress)
+            if doubt:
+                notes.append(f"log Z is left out: {doubt}")
         except KeyboardInterrupt:
             clock.interrupt()
-    notes = list(clock.notes)
+    notes += clock.notes
     if chain.lost:
         total = counted(chain.worlds.chains, "chain")
         notes.insert(0, f"{chain.lost} of {total} found no possible world of their own")
@@ -234,12 +236,18 @@ class _Chains:
         self.sweeper.sweep(self.worlds, self.random)
         self.moves.after_sweep(number, self.worlds, self.random)
 
-    def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ:
-        """An estimate of log Z."""
+    def annealed(
+        self, answers: Posterior | None, steps: int, progress: Progress
+    ) -> tuple[LogZ | None, str]:
+        """An estimate of log Z; where the worlds of the chains refute it, what they say instead."""
         reader = None if answers is None else answers.reader
         chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
         chains = self.worlds.chains
-        return anneal(self.sweeper, self.weights, chances, steps, chains, self.random, progress)
+        network = self.tied.network
+        sampled = self.weights.full(self.worlds.planes) + log_constant(network)
+        found = anneal(self.sweeper, self.weights, chances, steps, chains, self.random, progress)
+        doubt = found.doubt(sampled)
+        return (None if doubt else found.log_z), doubt
 
 
 class _Clock:
