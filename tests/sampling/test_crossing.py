@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.stats import chi2
 import liftgbp
 from liftgbp.evidence import Problem
 from liftgbp.ground.grounding import GroundNetwork, ground_network
+from liftgbp.methods.sampling.annealing import bracketed
 from liftgbp.methods.sampling.chain_starts import Variables
 from liftgbp.methods.sampling.chains import Sweeper, Worlds
 from liftgbp.methods.sampling.moves import Moves, Rhythm
@@ -184,3 +186,88 @@ def test_clusters_balance(name: str) -> None:
             np.add.at(arrived, ends[ends >= 0], accepted[ends >= 0])
             arrived[start] += (flow - accepted).sum()
         assert np.abs(arrived - one.chances).max() < 1e-12
+
+
+# --- models whose worlds fall into parts
+
+
+def partitions(size: int, weight: float) -> tuple[float, float]:
+    """log Z and P(same) of an equivalence relation with a weight for each pair, by recursion.
+
+    Over the class of the first object: Z(n) = sum over k of C(n-1, k-1) e^(weight k (k-1)) Z(n-k).
+    """
+    sums = [1.0]
+    for n in range(1, size + 1):
+        sums.append(
+            sum(
+                math.comb(n - 1, k - 1) * math.exp(weight * k * (k - 1)) * sums[n - k]
+                for k in range(1, n + 1)
+            )
+        )
+    same = sum(
+        math.comb(size - 2, k - 2) * math.exp(weight * k * (k - 1)) * sums[size - k]
+        for k in range(2, size + 1)
+    )
+    return math.log(sums[size]), same / sums[size]
+
+
+EQUIVALENCE = "r(t,t)\nr(x,y) <=> r(y,x).\nr(x,y) ^ r(y,z) => r(x,z) | distinct.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", [0.05, -0.1])
+def test_objects_join_and_leave_classes(weight: float) -> None:
+    model = liftgbp.parse(f"{EQUIVALENCE}{weight} r(x,y) | x != y")
+    sample = liftgbp.sample(model, {"t": 12}, sweeps=250, seed=3)
+    log_z, same = partitions(12, weight)
+    assert sample.mixed, sample.doubt
+    row = sample.query("r(x,y)")[-1]
+    assert row["true"] == pytest.approx(same, abs=4 * row.errors["true",])
+    assert row.errors["true",] < 0.003
+    assert sample.annealed is not None
+    # The atoms r(x,x) are free.
+    assert sample.annealed.value == pytest.approx(
+        log_z + 12 * math.log(2), abs=3 * sample.annealed.error
+    )
+
+
+@pytest.mark.slow
+def test_towns_turn_as_a_whole() -> None:
+    """Two rings of ten that one friendship connects: by transfer matrices, P is 1/2 + tanh/2."""
+    names = [f"P{k}" for k in range(20)]
+    model = liftgbp.parse(
+        f"p = {{{', '.join(names)}}}\ns(p)\nf(p, p)\n2.5 f(x,y) => (s(x) <=> s(y)) | x != y"
+    )
+    ring = [(town + k, town + (k + 1) % 10) for town in (0, 10) for k in range(10)]
+    facts = [f"f(P{one},P{other})" for one, other in [*ring, (4, 14)]]
+    evidence = liftgbp.parse_evidence(model, "\n".join([*facts, "s(P4)"]), closed=["f"])
+    sample = liftgbp.sample(model, {}, evidence=evidence, sweeps=400, log_z=False)
+    assert sample.mixed, sample.doubt
+    (row,) = sample.query("s(P14)")
+    assert row["true"] == pytest.approx((1 + math.tanh(1.25)) / 2, abs=4 * row.errors["true",])
+    # Along a ring of ten, both ways of five steps add up: (2 a^5) / (1 + a^10), a = tanh(1.25).
+    a = math.tanh(1.25)
+    (far,) = sample.query("s(P19)")
+    there = (1 + a * 2 * a**5 / (1 + a**10)) / 2
+    assert far["true"] == pytest.approx(there, abs=4 * far.errors["true",])
+
+
+@pytest.mark.slow
+def test_log_z_is_no_less_than_what_one_world_weighs() -> None:
+    """If all are alike, every rule holds; annealing from independent atoms does not get there."""
+    model = liftgbp.parse(
+        "r(t,t)\nr(x,y) <=> r(y,x).\n1 r(x,y) ^ r(y,z) => r(x,z) | distinct\n0.3 r(x,y) | x != y"
+    )
+    sample = liftgbp.sample(model, {"t": 12}, sweeps=100)
+    alike = 12 * 11 * 10 + 0.3 * 12 * 11 + 12 * math.log(2)
+    assert sample.annealed is not None
+    assert alike < sample.annealed.value < alike + 0.2
+    low, high = np.zeros(64), np.full(64, 2.0)
+    told = bracketed(low, high, best=-1.0)
+    assert told is not None
+    assert (told.value, told.error) == (1.0, 1.0)
+    # With half the chains in one world, Z is twice its weight.
+    told = bracketed(low, high, best=0.5, share=0.5)
+    assert told is not None
+    assert abs(told.value - 0.5 - math.log(2) / 2) < 1e-12
+    assert bracketed(low, high, best=2.5) is None
