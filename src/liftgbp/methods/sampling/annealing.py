@@ -1,9 +1,11 @@
 """Chains that are heated: log Z by annealing, and possible worlds for chains to start from.
 
-Each chain starts at a world of independent atoms, whose weights are known, and goes through
-distributions between these and the model. The ratios of weights on the way estimate Z without bias
-(R. M. Neal, *Annealed importance sampling*, Statistics and Computing 11, 2001). Hard factors cost
-more and more on the way, and in the end everything: chains that violate one then have no weight.
+Chains start at worlds of independent atoms, whose weights are known, and go through distributions
+between these and the model. The ratios of weights on the way estimate Z without bias (R. M. Neal,
+*Annealed importance sampling*, Statistics and Computing 11, 2001); but if few chains come to where
+the model has its weight, the mean of most runs is too low. Chains that go the other way, from
+sampled worlds, estimate 1/Z, and what they say about Z is too high. Hard factors cost more and more
+on the way, and in the end everything: chains that violate one then have no weight.
 
 The independent atoms have the marginals of answers, where there are any: mean field over blocks,
 with the labels of objects left out. Mean field over labelled blocks is closer to the model, but

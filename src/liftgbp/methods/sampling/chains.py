@@ -180,6 +180,11 @@ class Sweeper:
         self._made: dict[int, UnitClass] = {}
         self._next = 0
 
+    @property
+    def classes(self) -> int:
+        """How many classes of units are drawn in a sweep, at most."""
+        return len(self.singles) + min(len(self.singles), len(self._several))
+
     def sweep(
         self,
         worlds: Worlds,
@@ -198,7 +203,7 @@ class Sweeper:
         What they are pulled by is collected when it is their turn for the first time.
         """
         budget = sum(len(single.units) for single in self.singles)
-        for _ in range(min(len(self.singles), len(self._several))):
+        for _ in range(self.classes - len(self.singles)):
             number = self._next % len(self._several)
             self._next += 1
             if number not in self._made:

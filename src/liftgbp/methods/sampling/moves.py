@@ -5,7 +5,7 @@
   (Metropolis and Hastings).
 - *Exchanges*: two objects exchange some or all of their atoms.
 - *Mirrors*: all atoms of some predicates exchange two values, or their two arguments.
-- *Clusters* of atoms that pull at each other exchange two values (`clusters.py`).
+- *Clusters* of atoms that pull at each other exchange two values (`bonded_clusters.py`).
 - *Likenesses*: an object becomes like another one (`likenesses.py`).
 
 Exchanges and mirrors undo themselves, so only the weights of worlds decide. A move that is hardly
@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from liftgbp.methods.sampling.bonded_clusters import Clusters
 from liftgbp.methods.sampling.chain_starts import Variables
 from liftgbp.methods.sampling.chains import (
     Sweeper,
@@ -31,7 +32,6 @@ from liftgbp.methods.sampling.chains import (
     settled,
     single_classes,
 )
-from liftgbp.methods.sampling.clusters import Clusters
 from liftgbp.methods.sampling.likenesses import Likenesses
 from liftgbp.methods.sampling.terms import FULL, Bytes, WorldWeights
 from liftgbp.methods.sampling.tied import Tied
@@ -55,6 +55,10 @@ ACCEPTED = 1e-3
 WORTHWHILE = 0.02
 """If this part of the chains accept a move, it is tried more often in a sweep, where it may."""
 
+CLASSES = 2
+"""Objects become like others at most once for so many classes of units that are drawn in a sweep.
+One such try takes as long as four of these."""
+
 RAREST = 64
 """Every kind of move is tried at least once in this many sweeps."""
 
@@ -65,12 +69,14 @@ Move: TypeAlias = Callable[[Worlds, np.random.Generator], Bools | None]
 
 @dataclass
 class Rhythm:
-    """How often a move is tried in a sweep, and how often it was accepted."""
+    """How often a move is tried, and how often it was accepted.
+
+    It is tried `times` times in one of `every` sweeps, and if that is worthwhile more often: up to
+    `most` times in each sweep. With `most` = 0, it is never tried more often.
+    """
 
     every: int = 1
-    """It is tried in one of so many sweeps."""
-    most: int = 1
-    """It may be tried so many times in a sweep."""
+    most: int = 0
     times: int = 1
     tries: int = 0
     accepted: float = 0.0
@@ -89,14 +95,16 @@ class Rhythm:
         if self.tries % TRIES:
             return
         if self._recent < ACCEPTED * TRIES:
-            # What was hardly ever accepted is not tried more often again.
-            self.most = 1
+            self.most = 0
             if self.times > 1:
                 self.times = 1
             elif self.every < RAREST:
                 self.every *= 2
-        elif self._recent > WORTHWHILE * TRIES:
-            self.times = min(2 * self.times, self.most)
+        elif self.most and self._recent > WORTHWHILE * TRIES:
+            if self.every > 1:
+                self.every //= 2
+            else:
+                self.times = min(2 * self.times, self.most)
         self._recent = 0.0
 
 
@@ -124,12 +132,12 @@ class Moves:
         self._known: dict[int, tuple[list[UnitClass], WorldWeights]] = {}
         per_sweep = max(1, len(sweeper.singles))
         some = max((len(roots) for _, _, roots in self._objects), default=0)
-        many = self._likenesses.objects
+        many = min(self._likenesses.objects, -(-sweeper.classes // CLASSES))
         self.rhythms = {
             "objects": Rhythm(max(1, -(-COST * 2 * min(some, per_sweep) // per_sweep))),
             "exchanges": Rhythm(2),
             "mirrors": Rhythm(2),
-            "clusters": Rhythm(2),
+            "clusters": Rhythm(4, most=1),
             "likenesses": Rhythm(most=many, times=max(1, many // 4)),
         }
 
