@@ -136,10 +136,10 @@ def test_likenesses_balance(name: str) -> None:
         for start in range(0, len(one.every), 64):
             some = np.arange(start, min(start + 64, len(one.every)))
             worlds = one.worlds(np.resize(some, 64))
-            patterns = own.values(worlds)
+            drawn = own.outcomes(worlds)
             total = np.zeros(64)
             for outcome in outcomes:
-                chance = np.exp(own.log_chance(patterns, np.tile(outcome[:, None], 64)))
+                chance = np.exp(drawn.log_chance(np.tile(outcome[:, None], 64)))
                 total += chance
                 changed = one.every[some].copy()
                 changed[:, own.roots] = outcome

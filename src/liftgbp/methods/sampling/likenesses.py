@@ -26,6 +26,9 @@ that some may differ makes every move possible in both directions."""
 MOST_ENTRIES = 2**22
 """An object is compared with so many others that there are at most this many atoms and chains."""
 
+UNKNOWN = 255
+"""Marks atoms without a counterpart: it is the value of no atom."""
+
 MOST_CONSTANTS = 2
 """An object may also get one of these many first values in all of its atoms."""
 
@@ -46,50 +49,59 @@ class Patterns:
     change: Ints | None
     constant: Bytes
 
-    @property
-    def number(self) -> int:
-        """The number of patterns."""
-        return int(self.source.shape[1] + self.constant.shape[1])
-
-    def values(self, worlds: Worlds) -> Bytes:
-        """The value of each atom in each pattern and chain, (n, P + K, C)."""
+    def outcomes(self, worlds: Worlds) -> Outcomes:
+        """What the object may become in each chain."""
         copied = worlds.values[self.source]
         if self.change is not None:
-            count, patterns = self.source.shape
-            rows = np.arange(count)[:, None, None], np.arange(patterns)[:, None]
+            rows = np.arange(len(self.roots))[:, None, None], np.arange(copied.shape[1])[:, None]
             copied = self.change[(*rows, copied)].astype(np.uint8)
-        chains = copied.shape[2]
-        constant = np.repeat(self.constant[:, :, None], chains, axis=2)
-        return np.concatenate([copied, constant], axis=1)
+        copied[self.source < 0] = UNKNOWN
+        constant = np.repeat(self.constant[:, :, None], worlds.chains, axis=2)
+        return Outcomes(self.ranges, np.concatenate([copied, constant], axis=1))
 
-    @property
-    def known(self) -> Bools:
-        """Which atoms are copied in which patterns, (n, P + K)."""
-        return np.concatenate([self.source >= 0, np.ones(self.constant.shape, bool)], axis=1)
 
-    def drawn(self, patterns: Bytes, random: np.random.Generator) -> Bytes:
+class Outcomes:
+    """The patterns that an object may get in each chain, (n, P + K, C), and their shares, as logs.
+
+    Patterns of objects with many relations are chosen less often: the members of a class of an
+    equivalence relation together as often as those of any other class.
+    """
+
+    def __init__(self, ranges: Ints, patterns: Bytes) -> None:
+        self._ranges, self._patterns = ranges, patterns
+        self._unknown = _count(patterns == UNKNOWN)
+        shares = 1 / (1.0 + _count(patterns != 0) - self._unknown)
+        self._levels = np.cumsum(shares, axis=0)
+        self._log_shares = np.log(shares / self._levels[-1])
+
+    def drawn(self, random: np.random.Generator) -> Bytes:
         """New values of the atoms in each chain, (n, C)."""
-        chains = patterns.shape[2]
-        which = random.integers(self.number, size=chains)
-        copied = patterns[:, which, np.arange(chains)]
-        uniform = random.integers(0, self.ranges[:, None], copied.shape, dtype=np.uint8)
-        anew = (random.random(copied.shape) < NOISE) | ~self.known[:, which]
+        chains = self._patterns.shape[2]
+        which = (random.random(chains) * self._levels[-1] < self._levels).argmax(axis=0)
+        copied = self._patterns[:, which, np.arange(chains)]
+        uniform = random.integers(0, self._ranges[:, None], copied.shape, dtype=np.uint8)
+        anew = (random.random(copied.shape) < NOISE) | (copied == UNKNOWN)
         return np.where(anew, uniform, copied)
 
-    def log_chance(self, patterns: Bytes, values: Bytes) -> Floats:
+    def log_chance(self, values: Bytes) -> Floats:
         """The log chance that the atoms of each chain are drawn with these values."""
-        known = self.known
-        total = np.zeros(patterns.shape[1:])
-        for length in np.unique(self.ranges).tolist():
-            rows = np.flatnonzero(self.ranges == length)
-            differ = (patterns[rows] != values[rows, None]) & known[rows, :, None]
-            differing = differ.sum(axis=0, dtype=np.int32)
-            copied = known[rows].sum(axis=0)[:, None]
-            total += (copied - differing) * np.log(1 - NOISE + NOISE / length)
-            total += differing * np.log(NOISE / length)
-            total -= (len(rows) - copied) * np.log(length)
+        total = self._log_shares.copy()
+        for length in np.unique(self._ranges).tolist():
+            rows = self._ranges == length
+            some = self._patterns[rows] if not rows.all() else self._patterns
+            unknown = self._unknown if some is self._patterns else _count(some == UNKNOWN)
+            # Unknown values differ from all others.
+            differing = _count(some != values[rows, None]) - unknown
+            same = len(some) - unknown - differing
+            total += same * np.log(1 - NOISE + NOISE / length)
+            total += differing * np.log(NOISE / length) - unknown * np.log(length)
         top = total.max(axis=0)
-        return np.asarray(top + np.log(np.exp(total - top).mean(axis=0)))
+        return np.asarray(top + np.log(np.exp(total - top).sum(axis=0)))
+
+
+def _count(which: Bools) -> Ints:
+    """How many of the first axis are true."""
+    return np.asarray(np.add.reduce(which.view(np.uint8), axis=0, dtype=np.uint16), np.int64)
 
 
 class Likenesses:
@@ -107,13 +119,9 @@ class Likenesses:
         self._sizes = sizes
         self._tied = tied
         self._index = index
-        self._objects = [own for own in objects if sizes[own[0]] > 2]
+        few = tied.network.ranges.max(initial=0) <= UNKNOWN
+        self._objects = [own for own in objects if sizes[own[0]] > 2 and few]
         self._known: dict[int, tuple[Patterns, WorldWeights]] = {}
-
-    @property
-    def objects(self) -> int:
-        """How many objects may become like others."""
-        return len(self._objects)
 
     def __call__(self, worlds: Worlds, random: np.random.Generator) -> Bools | None:
         """One object becomes like others, in each chain like another one."""
@@ -125,9 +133,9 @@ class Likenesses:
             self._known[number] = found, WorldWeights(self._index, found.roots)
         own, weights = self._known[number]
         old = worlds.values[own.roots]
-        values = own.values(worlds)
-        new = own.drawn(values, random)
-        gain = own.log_chance(values, old) - own.log_chance(values, new)
+        outcomes = own.outcomes(worlds)
+        new = outcomes.drawn(random)
+        gain = outcomes.log_chance(old) - outcomes.log_chance(new)
         gain -= weights.full(worlds.planes)
         worlds.put(own.roots, new)
         gain += weights.full(worlds.planes)

@@ -57,7 +57,7 @@ WORTHWHILE = 0.02
 
 CLASSES = 2
 """Objects become like others at most once for so many classes of units that are drawn in a sweep.
-One such try takes as long as four of these."""
+One such try takes as long as three of these."""
 
 RAREST = 64
 """Every kind of move is tried at least once in this many sweeps."""
@@ -132,7 +132,7 @@ class Moves:
         self._known: dict[int, tuple[list[UnitClass], WorldWeights]] = {}
         per_sweep = max(1, len(sweeper.singles))
         some = max((len(roots) for _, _, roots in self._objects), default=0)
-        many = min(self._likenesses.objects, -(-sweeper.classes // CLASSES))
+        many = -(-sweeper.classes // CLASSES)
         self.rhythms = {
             "objects": Rhythm(max(1, -(-COST * 2 * min(some, per_sweep) // per_sweep))),
             "exchanges": Rhythm(2),

@@ -281,14 +281,14 @@ class WorldWeights:
         rows = min(512, max(1, network.factors))
         self._sum = _Sum(index, rows, 1)
         for block, factors in _every_factor(network) if about is None else index.around(about):
-            unit = np.arange(len(block.scopes)) % rows
             for number in np.unique(block.table_of[factors]).tolist():
                 own = factors[block.table_of[factors] == number]
+                unit = np.arange(len(own)) % rows
                 table = network.tables[number]
                 hard = np.isneginf(table).reshape(-1, 1)
                 soft = np.where(hard, 0.0, table.reshape(-1, 1))
                 lengths = np.array(table.shape, np.int64)
-                self._sum.add(soft, hard.astype(float), lengths, block.scopes[own], unit[own])
+                self._sum.add(soft, hard.astype(float), lengths, block.scopes[own], unit)
 
     def soft(self, planes: Words) -> Floats:
         """The log weight of each chain's world, without hard factors that it violates."""
