@@ -52,6 +52,9 @@ from liftgbp.support.progress import Progress, silent
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
 
+WEIGHED = 16
+"""After so many sweeps worlds are weighed: the best ones bound log Z."""
+
 FEWEST_SWEEPS = 8
 """A sample has at least this many sweeps, or R-hat could not be computed."""
 
@@ -227,6 +230,8 @@ class _Chains:
         self.worlds, self.lost = possible_worlds(
             self.sweeper, self.weights, worlds, random, progress
         )
+        self.best = -math.inf
+        """The largest log weight of a world that was met."""
         self.moves = Moves(
             self.variables, self.problem.sizes, self.tied, self.sweeper, self.weights
         )
@@ -235,13 +240,15 @@ class _Chains:
         """Draw every atom anew, and try the moves whose turn it is."""
         self.sweeper.sweep(self.worlds, self.random)
         self.moves.after_sweep(number, self.worlds, self.random)
+        if number % WEIGHED == 0:
+            self.best = max(self.best, float(self.weights.full(self.worlds.planes).max()))
 
     def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ | None:
         """An estimate of log Z, unless the worlds of the chains refute it."""
         reader = None if answers is None else answers.reader
         chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
         annealing = Annealing(self.sweeper, self.weights, chances, steps, self.random, progress)
-        return annealing.log_z(self.worlds)
+        return annealing.log_z(self.worlds, self.best)
 
 
 class _Clock:
