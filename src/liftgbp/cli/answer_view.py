@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 import liftgbp
-from liftgbp.cli.advice import distrust
+from liftgbp.cli.advice import doubts
 from liftgbp.cli.block_view import show_blocks, show_used
 from liftgbp.cli.opinion_views import bounds_lines, show_comparison
 from liftgbp.cli.terminal import (
@@ -109,16 +109,11 @@ def _show_count(terminal: Terminal, row: liftgbp.CountAnswer) -> None:
 
 
 def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
-    if result["verdict"]["kind"] == liftgbp.Kind.EXACT.value:
-        terminal.say("trusted: the answer is exact", "green")
-        return
     if result["trusted"]:
-        unchecked = result["verdict"]["kind"] == liftgbp.Kind.UNCHECKED.value
-        passed = "all checks that it is small enough for" if unchecked else "every check"
-        terminal.say(f"trusted: the solver converged, and the answer passed {passed}", "green")
-        return
-    for line in distrust(result, advice):
-        terminal.say(line, "bold red")
+        terminal.say(f"{result['standing']}: {result['because']}", "green")
+    colour = "yellow" if result["standing"] == "unconfirmed" else "bold red"
+    for line in doubts(result, advice):
+        terminal.say(line, colour)
 
 
 # --- tables

@@ -25,7 +25,7 @@ from liftgbp.plan import Plan
 from liftgbp.posterior.lookup import with_others
 from liftgbp.posterior.readers import Prepared, Reader, Via
 from liftgbp.posterior.rows import Row, query_rows, query_text
-from liftgbp.posterior.sources import GroundBeliefs, GroundSource
+from liftgbp.posterior.sources import GroundBeliefs, GroundSource, Sampled
 from liftgbp.support.arrays import Bools, Floats, Ints, RowIndex
 from liftgbp.support.errors import QueryError
 
@@ -81,6 +81,7 @@ class GroundReader(Reader):
     prepared: PreparedGround
     source: GroundSource
     finer: bool = False
+    sample: Sampled | None = None
 
     @cached_property
     def kinds(self) -> Ints:

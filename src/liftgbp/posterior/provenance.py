@@ -61,6 +61,15 @@ class CountSum(Reported):
 NO_SUM = CountSum()
 
 
+@dataclass(frozen=True, slots=True)
+class SampleMade:
+    """A sample: how many chains, how many sweeps of each, and the worst R-hat."""
+
+    chains: int
+    sweeps: int
+    r_hat: float
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Provenance:
     """What answers were made of, and what is known beside them.
@@ -73,6 +82,7 @@ class Provenance:
     effort      the level of effort, where one was chosen
     plain       the answers without sums, blocks or larger regions, if these are others
     bounds      what log Z lies in for certain, if that was asked for
+    sample      the sample that the answers are read from, or that judged them
     """
 
     sums: CountSum = NO_SUM
@@ -83,6 +93,7 @@ class Provenance:
     effort: str = ""
     plain: Posterior | None = None
     bounds: Bounds | None = None
+    sample: SampleMade | None = None
 
 
 NOTHING_SPECIAL = Provenance()

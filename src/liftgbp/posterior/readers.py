@@ -23,7 +23,7 @@ from liftgbp.plan import Plan
 from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
 from liftgbp.posterior.lookup import alone, with_others
 from liftgbp.posterior.rows import Row, query_rows
-from liftgbp.posterior.sources import Beliefs, Source
+from liftgbp.posterior.sources import Beliefs, Sampled, Source
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import QueryError, checked_number, checked_path, counted
 from liftgbp.support.files import check_apart, check_place, whole_file
@@ -157,9 +157,13 @@ class Prepared(Reported, ABC):
 
 
 class Reader(ABC):
-    """Reads beliefs: which rows a query has, and the distributions of their atoms."""
+    """Reads beliefs: which rows a query has, and the distributions of their atoms.
+
+    Where probabilities are sampled, `sample` reads rows with their standard errors.
+    """
 
     prepared: Prepared
+    sample: Sampled | None
 
     @property
     def problem(self) -> Problem:
@@ -211,6 +215,7 @@ class ClassReader(Reader):
     source: Source
     unsplit: NormalModel | None = None
     asked: Problem | None = None
+    sample: Sampled | None = None
 
     @property
     def normal(self) -> NormalModel:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
-from liftgbp.posterior import BlockStructure, Posterior, Result
+from liftgbp.posterior import BlockStructure, Posterior, Result, Standing
 from liftgbp.posterior.answer import Answer
 from liftgbp.report.cards_of_answers import body_of, headline_of
 from liftgbp.report.rows_shown import largest_change, rows_table
-from liftgbp.report.trust import flaw_text, reason_of
+from liftgbp.report.trust import flaw_text, reason_of, standing_text
 from liftgbp.report.wording import ADVICE, growth_end, solver_text, verdict_text
 from liftgbp.solve import Kind, Point, Verdict
 from liftgbp.support.errors import QueryError, counted
@@ -39,15 +39,12 @@ def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
 
 
 def _badge(answers: Answers) -> Markup:
-    """Whether to trust the answers: green, amber or red."""
-    if not answers.trusted:
-        return badge(BAD, f"not trusted: {answers.reason}")
-    match answers.verdict.kind:
-        case Kind.EXACT:
-            return badge(GOOD, "trusted: the answer is exact")
-        case Kind.UNCHECKED:
-            return badge(DOUBTFUL, "trusted as far as it could be checked; see below")
-    return badge(GOOD, "trusted: the solver converged, and the answer passed every check")
+    """How far to trust the answers: green, amber or red."""
+    posterior = answers.posterior
+    if posterior.standing is Standing.REFUSED:
+        return badge(BAD, f"refused: {answers.reason}")
+    colour = GOOD if posterior.trusted else DOUBTFUL
+    return badge(colour, f"{posterior.standing.value}: {standing_text(posterior)}")
 
 
 def points_table(points: Sequence[Point]) -> Markup:
@@ -74,6 +71,8 @@ def made_of(posterior: Posterior) -> str:
 
 def _methods(posterior: Posterior) -> str:
     made, is_exact = posterior.provenance, posterior.verdict.kind is Kind.EXACT
+    if made.sample is not None:
+        return f"sampled ({counted(made.sample.chains, 'chain')}, R-hat {made.sample.r_hat:.2f})"
     if made.parts:
         number = f"{len(made.parts)} independent parts"
         if is_exact:
@@ -107,7 +106,9 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
     return {
         "model": posterior.model.name,
         "domains": posterior.sizes,
+        "standing": posterior.standing.value,
         "trusted": posterior.trusted,
+        "because": standing_text(posterior),
         "reason": answers.reason,
         "flaw": flaw_text(posterior),
         "remedies": [
@@ -152,6 +153,7 @@ def _minima(result: Result) -> list[dict[str, object]]:
 def _part(part: Posterior) -> dict[str, object]:
     return {
         "log_z": finite(part.result.log_z),
+        "standing": part.standing.value,
         "trusted": part.trusted,
         "verdict": verdict_as_dict(part.verdict),
         "minima": _minima(part.result),
@@ -208,6 +210,7 @@ def _effort(
 def _step(posterior: Posterior, rows: Sequence[Answer]) -> dict[str, object]:
     return {
         "log_z": finite(posterior.result.log_z),
+        "standing": posterior.standing.value,
         "trusted": posterior.trusted,
         "reason": reason_of(posterior),
         "answers": [row.as_dict() for row in rows],

@@ -39,11 +39,12 @@ class Algorithm(HasCard, Enum):
     INDEPENDENT_ATOMS = "independent atoms"
     SUM_OVER_CELLS = "sum over cells"
     JUNCTION_TREE = "junction tree"
+    SAMPLING = "sampling"
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedBy:
-    """What found an answer; `size` is how many counts or states an exact one took."""
+    """What found an answer; `size` is how many counts, states or chains it took."""
 
     algorithm: Algorithm
     size: int = 0

@@ -10,7 +10,7 @@ from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, GROWING, Family
 from liftgbp.methods.effort import EFFORTS, LOOPS, Effort
-from liftgbp.methods.sampling.sampled_judge import SampledJudge
+from liftgbp.methods.sampling.second_sample import SecondSample, Target
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import PreparedGround
@@ -38,7 +38,7 @@ minutes on UW-CSE, where the answer is found in five. Thorough effort has no suc
 
 
 class GroundCase:
-    """A ground network, prepared by `prepare` for a family of regions, and what it is about."""
+    """A ground network, prepared by `prepare` for a family of regions; `target` is what it is."""
 
     over_classes = None
 
@@ -47,13 +47,13 @@ class GroundCase:
         prepare: Callable[[Family], PreparedGround],
         regions: Family | None,
         run: Run,
+        target: Target,
         most_work: float = MOST_WORK,
         fewest_iterations: int = FEWEST_ITERATIONS,
-        problem: Problem | None = None,
     ) -> None:
         first = FACTOR_SCOPES if regions in (None, GROWING) else regions
         self._first = prepare(first)
-        self._run, self._problem = run, problem
+        self._run, self._target = run, target
         self._most_work, self._fewest = most_work, fewest_iterations
 
     def prepare(self) -> None:
@@ -106,10 +106,14 @@ class GroundCase:
         return answers.graph.ground_regions
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """A sample of the problem; networks of other tools have none."""
-        if self._problem is None or not (effort.work and request.is_judged_by_samples):
-            return ()
-        return [SampledJudge(effort.name, self._problem, self._run.progress)]
+        """None but a sample."""
+        return ()
+
+    def second_sample(self, effort: Effort) -> SecondSample:
+        """What a sample says about answers."""
+        network = self._first.graph.network
+        atoms, factors = len(network.ranges), network.factors
+        return SecondSample(effort.name, self._target, atoms, factors, self._run.progress)
 
     def _over(self, family: Family) -> PreparedGround:
         """The same network over another family of regions."""

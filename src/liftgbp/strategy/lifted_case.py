@@ -29,6 +29,7 @@ from liftgbp.support.progress import Progress
 if TYPE_CHECKING:
     from liftgbp.methods.blocks import Bound
     from liftgbp.methods.counting import Summer
+    from liftgbp.methods.sampling.second_sample import SecondSample
 
 
 class LiftedCase:
@@ -221,7 +222,7 @@ class LiftedCase:
         )
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """Curvature between halves of classes, proven bounds, and a sample.
+        """Curvature between halves of classes, and proven bounds.
 
         Whoever names a method wants its answer, and may ask for bounds or a sample beside it.
         """
@@ -229,16 +230,22 @@ class LiftedCase:
             return ()
         from liftgbp.methods.blocks import HalvesJudge
         from liftgbp.methods.bounding import ProvenJudge
-        from liftgbp.methods.sampling.sampled_judge import SampledJudge
 
-        run, objects = self._run, self._objects
+        run = self._run
         tolerances = run.descent.tolerances
         judges: list[Judge] = [HalvesJudge(self._shattering, tolerances, effort.work)]
         if not request.names_a_method:
             judges.append(ProvenJudge(effort.name, self._shattering, tolerances, run.progress))
-        if request.is_judged_by_samples:
-            judges.append(SampledJudge(effort.name, objects.problem, run.progress))
         return judges
+
+    def second_sample(self, effort: Effort) -> SecondSample:
+        """What a sample says about answers."""
+        from liftgbp.ground.grounding.from_classes import ground_factors
+        from liftgbp.methods.sampling.second_sample import SecondSample, Target
+
+        atoms, factors = sum(self._factor_scopes.plan.atom_counts), ground_factors(self._normal)
+        target = Target.of(self._objects.problem)
+        return SecondSample(effort.name, target, atoms, factors, self._run.progress)
 
 
 def prepare_lifted(normal: NormalModel, regions: Family, progress: Progress) -> PreparedLifted:

@@ -15,12 +15,14 @@ from liftgbp.lift.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.lift.signature import canonise
 from liftgbp.posterior import (
     ClassReader,
+    Confirmation,
     MixedResult,
     Posterior,
     PreparedLifted,
     Provenance,
     Reader,
     Result,
+    Unconfirmed,
 )
 from liftgbp.posterior.count_cases import Counted, CountedCase
 from liftgbp.posterior.sources import Source, product_of_parts
@@ -36,6 +38,7 @@ WORST_FIRST = (
     Kind.PRODUCT,
     Kind.BOUNDARY,
     Kind.MINIMUM,
+    Kind.SAMPLED,
     Kind.EXACT,
 )
 """Kinds of points, from those that no answer may rest on to those that nothing is wrong with."""
@@ -163,7 +166,7 @@ def multiplied(
 
 def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[float]) -> Posterior:
     """The product of the answers of parts; the reader reads the whole."""
-    doubtful = next((own for own in answers if not own.trusted), None)
+    doubtful = next((own for own in answers if not own.sound), None)
     flaw = None if doubtful is None else doubtful.result.flaw
     results = [own.result for own in answers]
     gains = (own.log_z - offset for own, offset in zip(results, offsets, strict=True))
@@ -179,8 +182,19 @@ def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[f
         remedies=() if doubtful is None else doubtful.result.remedies,
     )
     blocks = tuple(structure for own in answers for structure in own.provenance.blocks)
+    made = Provenance(blocks=blocks, parts=tuple(answers))
     seconds = sum(own.seconds for own in answers)
-    return Posterior(reader, result, Provenance(blocks=blocks, parts=tuple(answers)), seconds)
+    return Posterior(reader, result, made, seconds, _support(answers))
+
+
+def _support(answers: Sequence[Posterior]) -> Confirmation | Unconfirmed:
+    """What speaks for a product: no more than for the part that is least confirmed."""
+    approximate = [own for own in answers if own.approximate]
+    least = next((own for own in approximate if not own.trusted), None)
+    if least is not None:
+        return least.support
+    known = [own.support for own in approximate if isinstance(own.support, Confirmation)]
+    return max(known, key=lambda own: own.difference, default=Unconfirmed())
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

@@ -66,6 +66,8 @@ def methods_for(request: Request, effort: Effort) -> Iterator[Method]:
         yield Blocks(effort.blocks, effort.work, mix=request.blocks is None)
     if effort.work and request.regions is None and not request.sum_over:
         yield LargerRegions()
+    if effort.work and request.is_judged_by_samples:
+        yield Sampling()
 
 
 class Judge(Protocol):
@@ -73,6 +75,13 @@ class Judge(Protocol):
 
     def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if they contradict what is known."""
+
+
+class SecondSample(Judge, Protocol):
+    """A sample beside answers, which judges them and may take their place."""
+
+    def last_word(self, answers: Posterior) -> Posterior:
+        """The answers if the sample confirms them or settles nothing; otherwise the sample."""
 
 
 class Method(Protocol):
@@ -116,6 +125,9 @@ class Case(Protocol):
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
         """What judges the best answers, cheap judges first."""
+
+    def second_sample(self, effort: Effort) -> SecondSample:
+        """What a sample says about answers."""
 
 
 class OverClasses(Case, Protocol):
@@ -169,6 +181,12 @@ class Known:
         if answers is not None:
             self.best = answers
 
+    def settled(self, answers: Posterior) -> Posterior:
+        """The judged answers, confirmed by a sample, or the sample in their place."""
+        last = self.sample.last_word(self.judged(answers))
+        self._judged[last] = last
+        return last
+
     @property
     def found(self) -> Posterior:
         """The best answers, where there are some."""
@@ -188,7 +206,14 @@ class Known:
 
     @cached_property
     def _judges(self) -> Sequence[Judge]:
-        return self.case.judges(self.request, self.effort)
+        judges = self.case.judges(self.request, self.effort)
+        sampled = self.effort.work and self.request.is_judged_by_samples
+        return [*judges, self.sample] if sampled else judges
+
+    @cached_property
+    def sample(self) -> SecondSample:
+        """A sample beside the answers, which is drawn where it is asked."""
+        return self.case.second_sample(self.effort)
 
     def judged(self, answers: Posterior) -> Posterior:
         """Answers that would be the best after a look by all judges."""
@@ -342,9 +367,24 @@ class LargerRegions:
 
         families = (FACTOR_SCOPES, *case.larger_families(effort))
         grown = grow(over, families, known.judged, case.regions_of)
-        return grown if is_plain or grown.trusted else None
+        return grown if is_plain or grown.sound else None
 
     @staticmethod
     def _is_outside(known: Known) -> bool:
         result = known.judged(known.found).result
         return result.verdict.outside(result.log_z) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """A sample: it confirms the best answers, or takes their place."""
+
+    name = "sampling"
+
+    def could_improve(self, known: Known) -> bool:
+        """Nothing improves on exact answers."""
+        return known.found.approximate
+
+    def answers(self, known: Known) -> Posterior:
+        """The best answers if the sample confirms them or settles nothing; otherwise the sample."""
+        return known.settled(known.found)
