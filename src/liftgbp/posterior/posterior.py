@@ -104,6 +104,8 @@ class Posterior:
     @property
     def approximate(self) -> bool:
         """Whether regions overlap, so that larger ones might change the numbers."""
+        if self.provenance.parts:
+            return any(part.approximate for part in self.provenance.parts)
         known = (Kind.EXACT, Kind.SAMPLED)
         return not self.provenance.sums.exact and self.verdict.kind not in known
 

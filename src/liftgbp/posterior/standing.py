@@ -38,12 +38,6 @@ class Support(Enum):
     SMALLER_SAMPLE = auto()
     """A sample of a smaller world says the same there, and the answer keeps its structure."""
 
-    SMALLER_EXACT = auto()
-    """So does the exact answer about a smaller world."""
-
-    BOUNDS = auto()
-    """Proven bounds leave no room for another answer."""
-
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
@@ -75,8 +69,8 @@ class Silence(Enum):
     NOT_MIXED = auto()
     """A sample was drawn, but its chains have not mixed."""
 
-    SMALLER_DIFFERS = auto()
-    """In a smaller world the same method is contradicted."""
+    SAMPLE_DIFFERS = auto()
+    """In a smaller world, a sample says something else than the same method."""
 
     OTHER_STRUCTURE = auto()
     """Between the smaller world and this one, the structure of the answer changes."""

@@ -83,10 +83,6 @@ WORDINGS: dict[Flaw | Status, str] = {
 CONFIRMATIONS: dict[Support, str] = {
     Support.SAMPLE: "a sample says the same",
     Support.SMALLER_SAMPLE: "at {sizes} a sample says the same, and the answer keeps its structure",
-    Support.SMALLER_EXACT: (
-        "at {sizes} the exact answer says the same, and the answer keeps its structure"
-    ),
-    Support.BOUNDS: "proven bounds leave no room for another answer",
 }
 """What speaks for an answer."""
 
@@ -94,9 +90,9 @@ SILENCES: dict[Silence, str] = {
     Silence.NOT_ASKED: "no second opinion was asked for",
     Silence.TOO_LARGE: "a sample of so many atoms takes more effort",
     Silence.NO_WORLD: "no chain of a sample found a possible world",
-    Silence.NOT_MIXED: "the chains of a sample have not mixed",
-    Silence.SMALLER_DIFFERS: "at {sizes} the same method is off by {0:.2g} in {about}",
-    Silence.OTHER_STRUCTURE: "the structure of the answer changes between {sizes} and here",
+    Silence.NOT_MIXED: "the chains of a sample{at} have not mixed",
+    Silence.SAMPLE_DIFFERS: "a sample{at} differs from the same method by {0:.2g} in {about}",
+    Silence.OTHER_STRUCTURE: "the structure of the answer is another one{at}",
 }
 """Why nothing speaks for an answer."""
 
@@ -133,7 +129,8 @@ def support_text(support: Confirmation | Unconfirmed) -> str:
     """
     sizes = ", ".join(f"{sort} = {size}" for sort, size in support.sizes.items())
     if isinstance(support, Unconfirmed):
-        why = SILENCES[support.why].format(*support.numbers, sizes=sizes, about=support.about)
+        at = f" at {sizes}" if sizes else ""
+        why = SILENCES[support.why].format(*support.numbers, at=at, about=support.about)
         return f"nothing contradicts the answer, but {why}"
     words: str = CONFIRMATIONS[support.by].format(sizes=sizes)
     if not support.about:

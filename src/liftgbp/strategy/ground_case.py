@@ -10,7 +10,7 @@ from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, GROWING, Family
 from liftgbp.methods.effort import EFFORTS, LOOPS, Effort
-from liftgbp.methods.sampling.second_sample import SecondSample, Target
+from liftgbp.methods.sampling.second_sample import WORK, SecondSample, Target
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import PreparedGround
@@ -113,7 +113,7 @@ class GroundCase:
         """What a sample says about answers."""
         network = self._first.graph.network
         atoms, factors = len(network.ranges), network.factors
-        return SecondSample(effort.name, self._target, atoms, factors, self._run.progress)
+        return SecondSample(WORK[effort.name], self._target, atoms, factors, self._run.progress)
 
     def _over(self, family: Family) -> PreparedGround:
         """The same network over another family of regions."""

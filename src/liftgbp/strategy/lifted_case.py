@@ -12,12 +12,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from liftgbp.evidence import Problem
 from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family, build_regions
 from liftgbp.lift.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
 from liftgbp.methods.effort import EFFORTS, Effort
 from liftgbp.model.rewriting import outlined
 from liftgbp.plan import compile_plan
-from liftgbp.posterior import Posterior, PreparedLifted
+from liftgbp.posterior import Confirmation, Posterior, PreparedLifted, Unconfirmed
 from liftgbp.strategy.growth import EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.strategy.request import AUTO, Request
@@ -238,14 +239,27 @@ class LiftedCase:
             judges.append(ProvenJudge(effort.name, self._shattering, tolerances, run.progress))
         return judges
 
-    def second_sample(self, effort: Effort) -> SecondSample:
-        """What a sample says about answers."""
+    @property
+    def problem(self) -> Problem:
+        """The model, what is known, and the domain sizes."""
+        return self._objects.problem
+
+    def smaller_worlds(
+        self, answers: Posterior, request: Request, effort: Effort
+    ) -> Confirmation | Unconfirmed:
+        """What smaller worlds say about answers that no sample could judge."""
+        from liftgbp.strategy.smaller_worlds import support_of
+
+        return support_of(answers, self, request, effort, self._run)
+
+    def second_sample(self, effort: Effort, share: float = 1.0) -> SecondSample:
+        """What a sample says about answers, which takes no more than a share of the effort."""
         from liftgbp.ground.grounding.from_classes import ground_factors
-        from liftgbp.methods.sampling.second_sample import SecondSample, Target
+        from liftgbp.methods.sampling.second_sample import WORK, SecondSample, Target
 
         atoms, factors = sum(self._factor_scopes.plan.atom_counts), ground_factors(self._normal)
         target = Target.of(self._objects.problem)
-        return SecondSample(effort.name, target, atoms, factors, self._run.progress)
+        return SecondSample(share * WORK[effort.name], target, atoms, factors, self._run.progress)
 
 
 def prepare_lifted(normal: NormalModel, regions: Family, progress: Progress) -> PreparedLifted:

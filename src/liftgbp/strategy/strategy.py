@@ -16,7 +16,7 @@ from typing import Protocol
 from liftgbp.lift.regions import FACTOR_SCOPES, Family
 from liftgbp.lift.shatter import ObjectClass
 from liftgbp.methods.effort import EFFORTS, BlocksChoice, Effort, most_blocks
-from liftgbp.posterior import Posterior
+from liftgbp.posterior import Confirmation, Posterior, Standing, Unconfirmed
 from liftgbp.strategy.growth import grow
 from liftgbp.strategy.request import Request
 from liftgbp.support.errors import CapacityError, InternalError
@@ -82,6 +82,10 @@ class SecondSample(Judge, Protocol):
 
     def last_word(self, answers: Posterior) -> Posterior:
         """The answers if the sample confirms them or settles nothing; otherwise the sample."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether the effort allows a sample."""
 
 
 class Method(Protocol):
@@ -158,6 +162,11 @@ class OverClasses(Case, Protocol):
     ) -> tuple[Posterior, Judge]:
         """Answers mixed with minima at which blocks differ, and what judges other answers."""
 
+    def smaller_worlds(
+        self, answers: Posterior, request: Request, effort: Effort
+    ) -> Confirmation | Unconfirmed:
+        """What smaller worlds say about answers that no sample could judge."""
+
 
 @dataclass
 class Known:
@@ -182,8 +191,11 @@ class Known:
             self.best = answers
 
     def settled(self, answers: Posterior) -> Posterior:
-        """The judged answers, confirmed by a sample, or the sample in their place."""
+        """The judged answers, confirmed by a sample here or in a smaller world, or the sample."""
         last = self.sample.last_word(self.judged(answers))
+        case = self.case.over_classes
+        if case is not None and last.standing is Standing.UNCONFIRMED:
+            last = last.supported(case.smaller_worlds(last, self.request, self.effort))
         self._judged[last] = last
         return last
 

@@ -58,14 +58,15 @@ class SecondSample:
     """What a sample says about the answers of one model, as far as that is cheap."""
 
     def __init__(
-        self, effort: str, target: Target, atoms: int, factors: int, progress: Progress
+        self, work: float, target: Target, atoms: int, factors: int, progress: Progress
     ) -> None:
         self._target = target
         self._progress = progress
         # In whole numbers: the sum over many rules may exceed all doubles.
         work_of_sweep = WORK_OF_SWEEP + atoms + factors // FACTORS_AT_ONCE
-        self._most = int(WORK[effort]) // work_of_sweep
+        self._most = int(work) // work_of_sweep
         self._drawn: dict[int, Sample] = {}
+        self._mixed: Sample | None = None
 
     @property
     def is_cheap(self) -> bool:
@@ -97,28 +98,34 @@ class SecondSample:
 
     def last_word(self, answers: Posterior) -> Posterior:
         """The answers if a sample confirms them or settles nothing; otherwise the sample."""
+        opinion = self.opinion_on(answers)
+        if self._mixed is None or isinstance(opinion, Confirmation):
+            return answers.supported(opinion)
+        target = self._target
+        annealed = estimated_log_z(
+            target.model, target.sizes, target.evidence, answers, self._mixed, self._progress
+        )
+        return sampled_posterior(answers, replace(self._mixed, annealed=annealed))
+
+    def opinion_on(self, answers: Posterior) -> Confirmation | Unconfirmed:
+        """What a sample says about answers; one that has mixed is kept."""
         if not self.is_cheap:
-            return answers.supported(Unconfirmed(Silence.TOO_LARGE))
-        known: Sample | None = None
+            return Unconfirmed(Silence.TOO_LARGE)
+        opinion = Unconfirmed(Silence.NOT_MIXED)
         try:
             for drawn in self._samples(answers):
                 if drawn.apart or not drawn.mixed:
                     continue
-                known = drawn
+                self._mixed = drawn
                 comparison = _compared(answers, drawn)
                 if answers.sound and comparison.confirms:
-                    return answers.supported(_confirmation(comparison))
+                    return _confirmation(comparison)
+                opinion = _contradiction(comparison)
                 if comparison.differs or not answers.sound:
                     break
         except CapacityError:
-            return answers.supported(Unconfirmed(Silence.NO_WORLD))
-        if known is None:
-            return answers.supported(Unconfirmed(Silence.NOT_MIXED))
-        target = self._target
-        annealed = estimated_log_z(
-            target.model, target.sizes, target.evidence, answers, known, self._progress
-        )
-        return sampled_posterior(answers, replace(known, annealed=annealed))
+            return Unconfirmed(Silence.NO_WORLD)
+        return opinion
 
     def _samples(self, answers: Posterior) -> Iterator[Sample]:
         """A sample, and a longer one if that is not enough; each is drawn once."""
@@ -149,3 +156,8 @@ def _compared(answers: Posterior, drawn: Sample) -> Comparison:
 def _confirmation(comparison: Comparison) -> Confirmation:
     largest = max(comparison.rows, key=lambda row: abs(row.difference))
     return Confirmation(Support.SAMPLE, abs(largest.difference), largest.text)
+
+
+def _contradiction(comparison: Comparison) -> Unconfirmed:
+    largest = max(comparison.rows, key=lambda row: abs(row.difference))
+    return Unconfirmed(Silence.SAMPLE_DIFFERS, (abs(largest.difference),), largest.text)
