@@ -20,6 +20,7 @@ from liftgbp.cli.terminal import (
     counted,
     log_text,
     probability_text,
+    with_error,
 )
 
 MOST_ROWS = 50
@@ -137,7 +138,10 @@ def _answer_sheet(query: str, rows: list[liftgbp.Answer], examples: bool, below:
     sheet = Sheet(query, columns + [Column("values")] * below + columns_of_values)
     for row in rows:
         lead = [row.atom, row.where, *([row.example] * examples), count_text(row.count)]
-        cells = [(row.assignment_text(key), probability_text(p)) for key, p in row.values.items()]
+        cells = [
+            (row.assignment_text(key), with_error(p, row.error_of(key)))
+            for key, p in row.values.items()
+        ]
         named = zip([column.heading for column in columns[1:]], lead[1:], strict=True)
         fields = [(name, text) for name, text in named if text]
         entry = Entry(row.atom, fields + [(f"P({value})", text) for value, text in cells])
@@ -197,7 +201,7 @@ def _why_no_minima(result: Result) -> str:
 
 
 def _show_run(terminal: Terminal, result: Result, verbose: bool) -> None:
-    terminal.say(f"log Z = {log_text(result['log_z'])}")
+    terminal.say(f"log Z = {log_text(result['log_z'], result.get('log_z_error'))}")
     if "bounds" in result:
         for line in bounds_lines(result["bounds"]):
             terminal.say(line)

@@ -330,6 +330,24 @@ class GroundReader(Reader):
             result[found] = np.eye(size)[relation.values[place[found]]]
         return result
 
+    def errors(self, predicate: int, objects: Sequence[Ints]) -> Floats:
+        """The standard errors of these marginals, which are zero unless they are sampled."""
+        own = self._plain.predicates[predicate]
+        result = np.zeros((len(objects[0]) if objects else 1, len(own.values)))
+        if self.sample is None:
+            return result
+        sizes = [self.sizes[sort] for sort in own.sorts]
+        variables, args = self.variables(predicate)
+        _, first, kind = np.unique(self.kinds[variables], return_index=True, return_inverse=True)
+        errors = [
+            self.sample.errors(self._with_sorts(predicate, args[k].tolist()), self)
+            for k in first.tolist()
+        ]
+        if errors:
+            place, known = _places(_keys(objects, sizes), _keys(args.T, sizes))
+            result[known] = np.array(errors)[kind.ravel()[place[known]]]
+        return result
+
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""
         return self._plain.predicates[atom[0]].values

@@ -63,11 +63,12 @@ NO_SUM = CountSum()
 
 @dataclass(frozen=True, slots=True)
 class SampleMade:
-    """A sample: how many chains, how many sweeps of each, and the worst R-hat."""
+    """A sample: its chains, the sweeps of each, the worst R-hat, and the error of log Z."""
 
     chains: int
     sweeps: int
     r_hat: float
+    log_z_error: float | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

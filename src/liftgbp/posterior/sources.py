@@ -62,6 +62,9 @@ class Sampled(Protocol):
     def counted(self, query: CountQuery) -> Answer:
         """How many objects satisfy a formula, or how likely a comparison of that number holds."""
 
+    def errors(self, atom: ObjAtom, reader: Reader) -> Floats:
+        """The standard errors of the probabilities of the values of an atom."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Beliefs(Source):

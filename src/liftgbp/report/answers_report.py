@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
-from liftgbp.posterior import BlockStructure, Posterior, Result, Standing
+from liftgbp.posterior import BlockStructure, Posterior, Provenance, Result, Standing
 from liftgbp.posterior.answer import Answer
 from liftgbp.report.cards_of_answers import body_of, headline_of
 from liftgbp.report.rows_shown import largest_change, rows_table
@@ -34,7 +34,9 @@ def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
         yield folded(f"{len(minima)} stationary points of the free energy", points_table(minima))
     if answers.bounds is not None:
         yield note(f"proven: {answers.bounds.text}")
-    yield note(f"log Z = {answers.result.log_z:.10g}; {answers.used}")
+    sample = answers.posterior.provenance.sample
+    error = f" ± {sample.log_z_error:.2g}" if sample is not None and sample.log_z_error else ""
+    yield note(f"log Z = {answers.result.log_z:.10g}{error}; {answers.used}")
     yield from map(note, answers.notes)
 
 
@@ -132,6 +134,7 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         "verdict": verdict_as_dict(result.verdict),
         "minima": _minima(result),
         "log_z": finite(result.log_z),
+        **_sample(made),
         **({} if made.bounds is None else {"bounds": made.bounds.log_z_as_dict()}),
         "blocks": [structure.as_dict() for structure in made.blocks],
         "effort": _effort(posterior, rows, queries) if made.effort else None,
@@ -140,6 +143,21 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         **({"growth": _growth(posterior, queries)} if made.growth else {}),
         **({"parts": list(map(_part, made.parts))} if made.parts else {}),
         **({"sum_over": made.sums.as_dict()} if made.sums.predicates or made.sums.choice else {}),
+    }
+
+
+def _sample(made: Provenance) -> dict[str, object]:
+    """The sample that the answers are read from, if they are."""
+    if made.sample is None:
+        return {}
+    error = made.sample.log_z_error
+    return {
+        "log_z_error": None if error is None else finite(error),
+        "sample": {
+            "chains": made.sample.chains,
+            "sweeps": made.sample.sweeps,
+            "r_hat": finite(made.sample.r_hat),
+        },
     }
 
 

@@ -38,7 +38,9 @@ def sampled_posterior(answers: Posterior, drawn: Sample) -> Posterior:
     result = SampledResult(
         SolvedBy(Algorithm.SAMPLING, drawn.chains), _log_z(drawn), iterations=drawn.sweeps
     )
-    made = SampleMade(drawn.chains, drawn.sweeps, drawn.worst_r_hat)
+    annealed = drawn.annealed
+    error = None if annealed is None else annealed.error
+    made = SampleMade(drawn.chains, drawn.sweeps, drawn.worst_r_hat, error)
     provenance = Provenance(effort=answers.provenance.effort, sample=made)
     return Posterior(sampled, result, provenance, seconds=answers.seconds + drawn.seconds)
 
@@ -92,6 +94,11 @@ class SampledRows:
     def counted(self, query: CountQuery) -> SampledAnswer:
         """How many objects satisfy a formula, or how likely a comparison holds."""
         return self.drawn.counted(query)
+
+    def errors(self, atom: ObjAtom, reader: Reader) -> Floats:
+        """The standard errors of the probabilities of the values of an atom."""
+        (answer,) = self.read([("", _row_of([atom]))], reader)
+        return np.array(list(answer.errors.values()))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
