@@ -153,8 +153,10 @@ def count_distributions(reader: Reader, query: CountQuery) -> list[CountRow]:
     """How many objects satisfy the formula of a query, beside each kind of other objects."""
     checked_count(query, reader.model)
     rows = reader.rows(query.rows_text)
-    if reader.sample is not None:
-        return [_sampled(reader.sample.counted(replace(query, operator="")), query, rows)]
+    sample = reader.sample
+    sampled = None if sample is None else sample.counted(replace(query, operator=""))
+    if sampled is not None:
+        return [_sampled(sampled, query, rows)]
     if not isinstance(reader, ClassReader):
         mean = _mean(reader, query, [(row.count, row) for row in rows])
         objects = sum(row.count for row in rows)

@@ -122,8 +122,6 @@ class Posterior:
 
     def _rows_of(self, query: str) -> tuple[Answer, ...]:
         asked = parse_count(query)
-        if asked is not None and self.reader.sample is not None:
-            return (self.reader.sample.counted(asked),)
         if asked is None:
             parsed = parse_query(query)
             free = checked_query(parsed, self.model).variables
@@ -134,8 +132,10 @@ class Posterior:
             except QueryError:
                 if asked is None:
                     raise
-                if self.reader.sample is not None:
-                    return (self.reader.sample.counted(asked),)
+        sample = self.reader.sample
+        sampled = None if sample is None else sample.counted(asked)
+        if sampled is not None:
+            return (sampled,)
         return tuple(count_answer(asked, row) for row in count_distributions(self.reader, asked))
 
     def holds(self, query: str) -> bool:

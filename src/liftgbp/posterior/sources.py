@@ -59,8 +59,11 @@ class Sampled(Protocol):
     def read(self, rows: Sequence[tuple[str, Row]], reader: Reader) -> Iterable[Answer]:
         """The answers of rows, each with the text of its query."""
 
-    def counted(self, query: CountQuery) -> Answer:
-        """How many objects satisfy a formula, or how likely a comparison of that number holds."""
+    def counted(self, query: CountQuery) -> Answer | None:
+        """How many objects satisfy a formula, or how likely a comparison of that number holds.
+
+        Nothing is returned where that is known without a sample.
+        """
 
     def errors(self, atom: ObjAtom, reader: Reader) -> Floats:
         """The standard errors of the probabilities of the values of an atom."""

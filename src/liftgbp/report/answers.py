@@ -372,11 +372,12 @@ class Answers(Shown):
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know although nothing is wrong."""
         verdict = self.result.verdict
+        unchecked = verdict.kind is Kind.UNCHECKED and self.posterior.sound
         return (
             *self.model.notes,
             *self.posterior.reader.problem.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in added_regions(self.model)),
-            *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
+            *([unchecked_text(verdict)] if unchecked else []),
         )
 
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:
@@ -471,7 +472,7 @@ class Answers(Shown):
         """What these answers say about the rows of other answers."""
         answers = posterior_of(answers)
         rows = [
-            OpinionRow(row.query, row.atom, row.where, row.values)
+            OpinionRow(row.query, row.atom, row.where, row.values, _errors(row))
             for row in self._rows_of(answers, checked_texts("queries", queries))
         ]
         exact = self.verdict.kind is Kind.EXACT
@@ -597,6 +598,12 @@ class Answers(Shown):
             with self._within_limits():
                 plain = self.question.quick().answered()
         return None if plain is None else Answers(plain)
+
+
+def _errors(row: Answer) -> dict[tuple[str, ...], float]:
+    """The standard errors of a row that is sampled."""
+    errors = {assignment: row.error_of(assignment) for assignment in row.values}
+    return {assignment: error for assignment, error in errors.items() if error is not None}
 
 
 def _charts(reader: Reader, counts: Iterable[CountQuery]) -> Iterator[Chart]:

@@ -7,13 +7,18 @@ Solved apart, log Z is a sum and beliefs are products.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from liftgbp.lift.shatter import NormalModel, ObjectClasses
 from liftgbp.lift.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.lift.signature import canonise
+from liftgbp.model.queries import CountQuery
 from liftgbp.posterior import (
+    Answer,
     ClassReader,
     Confirmation,
     MixedResult,
@@ -24,11 +29,13 @@ from liftgbp.posterior import (
     Result,
     Unconfirmed,
 )
+from liftgbp.posterior.answer import read_row
 from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.rows import Row
 from liftgbp.posterior.sources import Source, product_of_parts
 from liftgbp.solve import Algorithm, Kind, Status, Verdict
 from liftgbp.support.arrays import Floats
-from liftgbp.support.errors import QueryError
+from liftgbp.support.errors import InternalError, QueryError
 
 WORST_FIRST = (
     Kind.UNKNOWN,
@@ -148,6 +155,43 @@ class Parts(Source):
             ) from None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class SampledParts:
+    """Reads rows about one part off its sample; probabilities of several parts are multiplied."""
+
+    parts: Parts
+
+    def _alone(self, atoms: Sequence[ObjAtom]) -> ClassReader | None:
+        """The reader of the part that all atoms are about, if that is sampled."""
+        homes = {self.parts._part_of(atom) for atom in atoms}
+        home = homes.pop() if len(homes) == 1 else None
+        reader = None if home is None else self.parts.readers[home]
+        return None if reader is None or reader.sample is None else reader
+
+    def read(self, rows: Sequence[tuple[str, Row]], reader: Reader) -> Iterator[Answer]:
+        """The answers of rows, each with the text of its query."""
+        if not isinstance(reader, ClassReader):
+            raise InternalError("parts are about classes of objects")
+        for text, row in rows:
+            alone = self._alone(row.every) or replace(reader, sample=None)
+            yield from read_row(text, row, [alone])
+
+    def counted(self, query: CountQuery) -> Answer | None:
+        """How many objects satisfy a formula about one part that is sampled."""
+        for reader in self.parts.readers:
+            if reader.sample is not None:
+                with suppress(QueryError):
+                    return reader.sample.counted(query)
+        return None
+
+    def errors(self, atom: ObjAtom, reader: Reader) -> Floats:
+        """The standard errors of the probabilities of the values of an atom."""
+        alone = self._alone([atom])
+        if alone is None or alone.sample is None:
+            return np.zeros(len(reader.values(atom)))
+        return alone.sample.errors(atom, alone)
+
+
 def multiplied(
     prepared: PreparedLifted,
     parts: Sequence[Part],
@@ -160,7 +204,9 @@ def multiplied(
     """
     part_of = {atom: number for number, part in enumerate(parts) for atom in part.atoms}
     readers = tuple(own.reader for own in answers if isinstance(own.reader, ClassReader))
-    reader = ClassReader(prepared, Parts(readers, part_of))
+    source = Parts(readers, part_of)
+    sampled = any(reader.sample is not None for reader in readers)
+    reader = ClassReader(prepared, source, sample=SampledParts(source) if sampled else None)
     return product_of(reader, answers, offsets)
 
 
