@@ -196,7 +196,7 @@ def solver_text(solver: SolvedBy) -> str:
         case Algorithm.SUM_OVER_CELLS:
             return f"exact (a sum over {counted(solver.size, 'count')})"
         case Algorithm.SUM_OVER_ARRANGEMENTS:
-            return f"exact (a sum over arrangements in blocks, with {counted(solver.size, 'count')})"
+            return f"exact (a sum over blocks of objects, for {counted(solver.size, 'count')})"
         case Algorithm.JUNCTION_TREE:
             return f"exact (a junction tree with {solver.size} states)"
     return str(solver.algorithm.value)

@@ -1,4 +1,6 @@
-"""Exact answers over classes of objects: by a sum over counts of cells, or else on the ground."""
+"""Exact answers over classes of objects: by a sum over counts of cells, or else on the ground.
+
+Cells go with one relation that is an equivalence or an order."""
 
 from __future__ import annotations
 

@@ -150,12 +150,13 @@ class PairTables:
 
 
 def shares_over(logs: Floats, given: int) -> Floats:
-    """Weights divided by their sum over all axes but the first ones; zero where none is possible."""
+    """Weights divided by their sum over all axes but the first ones; zero where that is zero."""
     axes = tuple(range(given, logs.ndim))
     top = logs.max(axis=axes, keepdims=True)
     weights = np.exp(logs - np.where(top > -np.inf, top, 0.0))
     total = weights.sum(axis=axes, keepdims=True)
-    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    shares: Floats = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    return shares
 
 
 def kept_axes(table: Floats, given: int, wanted: Sequence[int]) -> Floats:

@@ -16,11 +16,11 @@ from typing import TypeAlias
 import numpy as np
 
 from liftgbp.lift.shatter.assignments import falling
-from liftgbp.lift.shatter.normal import NormalModel, NormalParfactor, Obj
+from liftgbp.lift.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom
 from liftgbp.lift.signature import objects_of, objects_per_class
 from liftgbp.methods.exact.pair_tables import NoCellsError
 from liftgbp.methods.exact.related_pairs import RelatedPairs
-from liftgbp.methods.exact.structures import STRUCTURES, Structure, Values, arrangements
+from liftgbp.methods.exact.structures import STRUCTURES, Values, arrangements
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.posterior.events import spread_over
 from liftgbp.support.arrays import Floats
@@ -28,7 +28,7 @@ from liftgbp.support.arrays import Floats
 MOST_TOGETHER = 4
 """Rules about more objects are left to other methods: five objects are in 541 orders."""
 
-MOST_CLASSES = 8
+MOST_CLASSES = 14
 """So many objects that are known by name are as many axes of the sum."""
 
 Assigned: TypeAlias = Mapping[tuple[Obj, Obj], Values]
@@ -110,12 +110,14 @@ class _LargeRules:
     def log_constant(self) -> float | None:
         """What these rules add wherever the relation has the structure, if that is a constant."""
         total = 0.0
+        structure, classes = self.tables.structure, self.tables.related_classes
         for own in self.large:
-            objects = [o for o in objects_of(own.atoms) if o[0] in self.tables.related_classes]
+            objects = [obj for obj in objects_of(own.atoms) if obj[0] in classes]
             pairs = list(combinations(objects, 2))
+            ways = arrangements(len(objects), ordered=structure.ordered)
             found = [
-                self._possible(own, dict(zip(pairs, self.tables.structure.arranged(way), strict=True)))
-                for way in arrangements(len(objects), ordered=self.tables.structure.ordered)
+                self._possible(own, dict(zip(pairs, structure.arranged(way), strict=True)))
+                for way in ways
             ]
             values = set(np.concatenate(found).tolist())
             if len(values) > 1 or -math.inf in values:
@@ -160,7 +162,7 @@ class _LargeRules:
 
     def _possible(self, parfactor: NormalParfactor, assigned: Assigned) -> Floats:
         """The log values of a factor in all states that rules about pairs allow, in one row."""
-        given = {}
+        given: dict[ObjAtom, int] = {}
         for (one, other), (there, back) in assigned.items():
             given |= {self.tables.link(one, other): there, self.tables.link(other, one): back}
         table = parfactor.log_table[tuple(given.get(a, slice(None)) for a in parfactor.atoms)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from liftgbp.methods.exact.pair_tables import (
     shares_over,
 )
 from liftgbp.methods.exact.structures import Structure
-from liftgbp.posterior.events import Truth
+from liftgbp.posterior.events import Truth, spread_over
 from liftgbp.support.arrays import Floats
 
 
@@ -28,7 +29,7 @@ class RelatedPairs(PairTables):
     """
 
     def __init__(
-        self, normal: NormalModel, predicate: int, structure: Structure, classes: Collection[int]
+        self, normal: NormalModel, predicate: int, structure: Structure, classes: Sequence[int]
     ) -> None:
         super().__init__(normal)
         self.structure = structure
@@ -75,7 +76,7 @@ class RelatedPairs(PairTables):
         shares = []
         for values in self.structure.of:
             own = np.full(table.shape, -np.inf)
-            chosen = (*[slice(None)] * given, *values)
+            chosen: tuple[Any, ...] = (..., *values, *[slice(None)] * (len(pair) - 2))
             own[chosen] = table[chosen]
             shares.append(shares_over(own, given))
         wanted = [1 + given + pair.index(placed(atom, order)) for atom in atoms]
@@ -95,13 +96,20 @@ class RelatedPairs(PairTables):
         if self.are_related(one[0], other[0]):
             table, pair = self._with_values(first, second)
             axes = (*axes[: table.ndim - len(pair)], *pair)
+        allowed = table > -np.inf
+        place = {atom: k for k, atom in enumerate(axes)}
+        for obj in (first, second):
+            cell = (*self.about_nothing, *self.about(obj))
+            single = self.single(obj[0]).reshape([self._normal.ranges[p] for p, _ in cell])
+            allowed = allowed & spread_over((cell, single > -np.inf), place, table.shape)
         back = {new: old for old, new in order.items()}
         named = [placed(atom, back) for atom in axes]
-        table = table[tuple(given.get(atom, slice(None)) for atom in named)]
+        index: tuple[Any, ...] = tuple(given.get(atom, slice(None)) for atom in named)
+        allowed = allowed[index]
         left = [atom for atom in named if atom not in given]
         kept = [atom for atom in left if atom in atoms]
         others = tuple(k for k, atom in enumerate(left) if atom not in kept)
-        return tuple(kept), np.asarray((table > -np.inf).any(axis=others))
+        return tuple(kept), np.asarray(allowed.any(axis=others))
 
     def _with_values(self, first: Obj, second: Obj) -> tuple[Floats, Atoms]:
         """The table about a pair, and its atoms about both: first those of the relation.
@@ -115,9 +123,10 @@ class RelatedPairs(PairTables):
         for atom in relation:
             if atom not in pair:
                 known = self._normal.observations.value(atom)
-                logs = np.where(np.isin(np.arange(2), (0, 1) if known is None else known), 0, -np.inf)
+                logs = np.zeros(2)
+                if known is not None:
+                    logs[1 - known] = -np.inf
                 table, pair = np.add.outer(table, logs), [*pair, atom]
         others = [atom for atom in pair if atom not in relation]
         places = [given + pair.index(atom) for atom in (*relation, *others)]
         return table.transpose([*range(given), *places]), (*relation, *others)
-

@@ -19,8 +19,11 @@ from liftgbp.lift.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.methods.exact.block_sums import BlockSums
 from liftgbp.methods.exact.cells import CellSum, log_factorials
 from liftgbp.methods.exact.exact_result import ExactLimits
+from liftgbp.methods.exact.pair_tables import about_objects
 from liftgbp.methods.exact.recognition import related
-from liftgbp.methods.exact.structures import BEFORE, SAME, arrangements, relation
+from liftgbp.methods.exact.structures import AFTER, BEFORE, SAME, arrangements, relation
+from liftgbp.posterior import ClassReader
+from liftgbp.posterior.count_cases import Counted, CountedCase
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import CapacityError, QueryError
 
@@ -42,10 +45,13 @@ class StructuredCells(CellSum):
 
     # --- weights
 
-    def _beyond_pairs(self, numbers: Ints, world: int) -> Floats:
+    def _beyond_pairs(self, numbers: Ints, world: int) -> Floats | float:
         """What arrangements in blocks add to some counts, as a logarithm."""
+        if not self._columns:
+            return 0.0
         own = numbers[:, self._columns]
-        return self._sums_of(world).logs(own) + log_factorials(own).sum(axis=1)
+        logs: Floats = self._sums_of(world).logs(own) + log_factorials(own).sum(axis=1)
+        return logs
 
     def _sums_of(self, world: int) -> BlockSums:
         if world not in self._sums:
@@ -60,7 +66,8 @@ class StructuredCells(CellSum):
         return self._sums[world]
 
     def _block_sums(self, world: int) -> BlockSums:
-        tables = self._by_relation(world)[:, self._columns][..., self._columns]
+        own = self._columns
+        tables = self._by_relation(world)[:, own][..., own] - self._apart(world)[own][:, own]
         return BlockSums(
             [own.size for own in self._classes],
             [self._owners[k] for k in self._columns],
@@ -70,12 +77,23 @@ class StructuredCells(CellSum):
         )
 
     def _pairs(self, world: int) -> Floats:
-        """What a pair of objects with given cells adds, unless both may be in one block."""
-        pairs = super()._pairs(world)
+        """What a pair of objects with given cells adds wherever they are."""
         related = np.isin(self._owners, self._related.related_classes)
-        recursive = np.isin(np.arange(len(pairs)), self._columns)
-        apart = np.logical_and.outer(related, related) & ~np.logical_and.outer(recursive, recursive)
-        return np.where(apart, self._by_relation(world)[BEFORE], pairs)
+        both = np.logical_and.outer(related, related)
+        return np.where(both, self._apart(world), super()._pairs(world))
+
+    def _apart(self, world: int) -> Floats:
+        """What a pair of objects with given cells adds in different blocks.
+
+        If there is an order, that is the mean of both orders: sums over blocks are about what is
+        more or less, so that few digits are lost.
+        """
+        orders = self._by_relation(world)[[BEFORE, AFTER]]
+        possible = orders > -np.inf
+        total = np.where(possible, orders, 0.0).sum(axis=0)
+        summed = np.isin(np.arange(len(total)), self._columns)
+        impossible = ~possible.any(axis=0) & ~np.logical_and.outer(summed, summed)
+        return np.where(impossible, -np.inf, total / possible.sum(axis=0).clip(min=1))
 
     def _by_relation(self, world: int) -> Floats:
         """What a pair of objects with given merged cells adds, for each relation."""
@@ -110,6 +128,13 @@ class StructuredCells(CellSum):
         return [int(column) for column in np.flatnonzero(related)]
 
     # --- distributions
+
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
+        """How likely a condition holds with each number of objects that satisfy a formula."""
+        pairs = (about_objects((atom,)) for atom in case.atoms)
+        if any(len(pair) == 2 and self._are_related(*pair) for pair in pairs):
+            return reader.listed(case)
+        return super().counted(case, reader)
 
     def _are_related(self, one: Obj, other: Obj) -> bool:
         """Whether two objects are in blocks."""
@@ -155,9 +180,11 @@ class StructuredCells(CellSum):
         chance = np.ones(len(self._counts))
         for column, number in Counter(columns.values()).items():
             if column not in self._columns:
-                chance *= falling(self._counts[:, column], number)
+                chance *= np.prod([self._counts[:, column] - k for k in range(number)], axis=0)
         for cls, number in Counter(cls for cls, _ in columns).items():
             chance /= falling(self._classes[cls].size, number)
+        if not self._columns:
+            return chance
         blocks = [tuple(row) for row in placed[:, self._columns].tolist() if any(row)]
         if not self._related.structure.ordered:
             # Blocks of few objects first: beside one object alone, nothing has to be summed anew.
