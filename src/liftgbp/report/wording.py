@@ -231,6 +231,8 @@ def solver_text(solver: SolvedBy) -> str:
     match solver.algorithm:
         case Algorithm.SUM_OVER_CELLS:
             return f"exact (a sum over {counted(solver.size, 'count')})"
+        case Algorithm.SUM_OVER_ARRANGEMENTS:
+            return f"exact (a sum over blocks of objects, for {counted(solver.size, 'count')})"
         case Algorithm.JUNCTION_TREE:
             return f"exact (a junction tree with {solver.size} states)"
         case Algorithm.SAMPLING:

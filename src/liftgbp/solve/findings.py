@@ -38,6 +38,7 @@ class Algorithm(HasCard, Enum):
     DESCENT = "descent"
     INDEPENDENT_ATOMS = "independent atoms"
     SUM_OVER_CELLS = "sum over cells"
+    SUM_OVER_ARRANGEMENTS = "sum over arrangements in blocks"
     JUNCTION_TREE = "junction tree"
     SAMPLING = "sampling"
 
