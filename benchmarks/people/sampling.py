@@ -1,0 +1,222 @@
+"""Truths of models that only long runs of a plain sampler know.
+
+`python -m benchmarks.people.sampling` draws all of them anew, `python -m benchmarks.people.sampling
+NAME...` those whose names contain one of some texts, and stores them in `sampled.json` with their
+standard errors. Copies are independent; half of them start without any true atom, half at random or
+in an order, and `apart` is by how many standard errors the two halves differ.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+import liftgbp
+from benchmarks.people.case import PeopleCase, Truth
+from benchmarks.people.chains import Chains
+from liftgbp.evidence import Problem
+from liftgbp.oracle import reference
+from liftgbp.oracle.reference import GroundAtom
+from liftgbp.oracle.reference.plain_grounding import observed_values
+
+STORED = Path(__file__).with_name("sampled.json")
+WARM_UP = 0.3
+"""The part of all sweeps that is left out."""
+
+Starts = Callable[[np.random.Generator, GroundAtom], bool]
+
+
+def empty(_: np.random.Generator, atom: GroundAtom) -> bool:
+    return False
+
+
+def anything(random: np.random.Generator, atom: GroundAtom) -> bool:
+    return bool(random.random() < 0.5)
+
+
+def everything(_: np.random.Generator, atom: GroundAtom) -> bool:
+    return True
+
+
+def in_order(_: np.random.Generator, atom: GroundAtom) -> bool:
+    return len(atom.objects) == 2 and atom.objects[0] < atom.objects[1]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is sampled: `betas` are temperatures, `exchangeable` the sort whose objects
+    change places, and `joins` a symmetric relation whose objects join classes of others."""
+
+    sweeps: int
+    copies: int = 32
+    betas: tuple[float, ...] = (1.0,)
+    symmetric: tuple[str, ...] = ()
+    exchangeable: str = ""
+    joins: str = ""
+    starts: tuple[Starts, Starts] = (empty, anything)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A probability, its standard error, and by how many of them the two starts differ."""
+
+    value: float
+    error: float
+    apart: float
+
+
+class Sampler:
+    """Samples a case by a recipe, and reads off its queries."""
+
+    def __init__(self, case: PeopleCase, recipe: Recipe, seed: int = 0) -> None:
+        self.recipe = recipe
+        self.problem = Problem.of(case.model, case.evidence, dict(case.sizes))
+        known = observed_values(self.problem)
+        closed = case.evidence.closed if case.evidence else frozenset()
+        # Objects change places together with their facts, so that atoms with facts stay variables.
+        kept = case.evidence if closed or not recipe.exchangeable else None
+        if kept is not None:
+            known = {}
+        if kept is None:
+            named = {own: self.problem.model.constants(own) for own in case.sizes}
+            lists = "".join(f"{own} = {{{', '.join(names)}}}\n" for own, names in named.items() if names)
+            model = liftgbp.parse(lists + "\n".join(case.text.splitlines()))
+        else:
+            model = case.model
+        ground = reference.ground(model, case.sizes, kept)
+        self.chains = Chains(
+            ground,
+            known,
+            symmetric=recipe.symmetric,
+            copies=recipe.copies,
+            betas=recipe.betas,
+            seed=seed,
+        )
+        self.sorts = {p.name: p.sorts for p in self.problem.model.predicates.values()}
+        self._start(np.random.default_rng(seed + 1))
+        self.atoms = {query: list(self._atoms_of(query)) for query in case.queries}
+
+    def _start(self, random: np.random.Generator) -> None:
+        worlds, half = self.chains.worlds, self.chains.worlds.shape[1] // 2
+        for atom, number in self.chains.number.items():
+            if number not in self.chains.known:
+                for start, part in zip(
+                    self.recipe.starts, (slice(0, half), slice(half, None)), strict=True
+                ):
+                    values = worlds[number, part]
+                    values[:] = [start(random, atom) for _ in range(len(values))]
+
+    def _atoms_of(self, query: str) -> Iterator[int]:
+        """The atoms that a query stands for: variables are all different objects without names."""
+        name, _, arguments = query.rstrip(")").partition("(")
+        terms = list(filter(None, arguments.split(",")))
+        choices = []
+        for term, sort in zip(terms, self.sorts[name], strict=True):
+            known = list(self.problem.model.constants(sort))
+            size = self.problem.sizes[sort]
+            choices.append([known.index(term)] if term in known else range(len(known), size))
+        sorts = self.sorts[name]
+        for objects in itertools.product(*choices):
+            pairs = itertools.combinations(zip(objects, sorts, strict=True), 2)
+            if all(one != other for one, other in pairs):
+                yield self.chains[GroundAtom(name, objects)]
+
+    def estimates(self) -> dict[str, Estimate]:
+        """The probability of each query."""
+        sums = {query: np.zeros(self.recipe.copies) for query in self.atoms}
+        kept = 0
+        for sweep in range(self.recipe.sweeps):
+            self.chains.sweep()
+            self.chains.exchange()
+            if self.recipe.exchangeable:
+                sort = self.recipe.exchangeable
+                for _ in range(3):
+                    self.chains.change_places(self.sorts, sort, self.problem.sizes[sort])
+            if self.recipe.joins:
+                sort = self.sorts[self.recipe.joins][0]
+                for _ in range(self.problem.sizes[sort]):
+                    self.chains.join(self.recipe.joins, self.problem.sizes[sort])
+            if sweep >= WARM_UP * self.recipe.sweeps:
+                kept += 1
+                worlds = self.chains.by_copy
+                for query, atoms in self.atoms.items():
+                    sums[query] += worlds[atoms].mean(axis=0)
+        return {query: _estimate(total / kept) for query, total in sums.items()}
+
+
+def _estimate(means: np.ndarray) -> Estimate:
+    half = len(means) // 2
+    error = float(means.std(ddof=1) / math.sqrt(len(means)))
+    apart = (means[:half].mean() - means[half:].mean()) / max(2 * error, 1e-12)
+    return Estimate(float(means.mean()), error, float(apart))
+
+
+@dataclass(frozen=True, eq=False)
+class SampledCase(PeopleCase):
+    """A case whose truth is stored."""
+
+    queries: tuple[str, ...] = ()
+    recipe: Recipe = Recipe(0)
+
+    @cached_property
+    def drawn(self) -> dict[str, Estimate]:
+        """The truth, drawn anew."""
+        return Sampler(self, self.recipe).estimates()
+
+
+def sampled(
+    name: str,
+    text: str,
+    sizes: Mapping[str, int],
+    queries: Sequence[str],
+    recipe: Recipe,
+    facts: str = "",
+) -> SampledCase:
+    """A model whose truth was drawn by a recipe."""
+    return SampledCase(
+        name,
+        text,
+        sizes,
+        "sampled",
+        lambda: stored(name),
+        "\n".join(facts.split("; ")),
+        queries=tuple(queries),
+        recipe=recipe,
+    )
+
+
+def stored(name: str) -> dict[str, Truth]:
+    """The probabilities that earlier runs found, with their standard errors."""
+    known = json.loads(STORED.read_text("utf-8"))
+    return {query: Truth(own["value"], own["error"]) for query, own in known[name].items() if query != "seconds"}
+
+
+def main() -> None:
+    from benchmarks.people.cases import ALL_CASES
+
+    known = json.loads(STORED.read_text("utf-8")) if STORED.exists() else {}
+    for case in ALL_CASES:
+        chosen = not sys.argv[1:] or any(text in case.name for text in sys.argv[1:])
+        if not chosen or not isinstance(case, SampledCase):
+            continue
+        started = time.process_time()
+        found = {
+            query: {"value": round(own.value, 5), "error": round(own.error, 6), "apart": round(own.apart, 1)}
+            for query, own in case.drawn.items()
+        }
+        known[case.name] = {**found, "seconds": round(time.process_time() - started)}
+        print(case.name, known[case.name], flush=True)
+        STORED.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
