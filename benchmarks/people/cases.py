@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.people.case import PeopleCase
+from benchmarks.people.drawn import DRAWN
 from benchmarks.people.summed import (
     agreement,
     asthma,
@@ -15,6 +16,7 @@ from benchmarks.people.summed import (
     small,
     smokers,
 )
+from benchmarks.people.towns import towns
 
 EQUIVALENCES = [
     *(equivalence(size, 0.05) for size in (12, 20, 30, 40, 100, 200)),
@@ -51,10 +53,21 @@ COUNTS = [
     coloured_ring(30),
 ]
 
+TOWNS = [
+    towns((60, 60)),
+    towns((120, 120, 120, 120)),
+    towns((40, 80, 60, 120, 100)),
+    towns((60, 60, 60), values=3),
+    towns((60, 60), weight=0.5),
+    towns((80, 80, 80), habit=-0.01),
+]
+
 RELATION = "r(person, person)\n"
 SMALL = [
     small(
-        "transitive 5", RELATION + "1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct\n", {"person": 5},
+        "transitive 5",
+        RELATION + "1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct\n",
+        {"person": 5},
         ["r(x,y)"],
     ),
     small(
@@ -83,4 +96,4 @@ SMALL = [
     ),
 ]
 
-ALL_CASES: tuple[PeopleCase, ...] = (*EQUIVALENCES, *ORDERS, *COUNTS, *SMALL)
+ALL_CASES: tuple[PeopleCase, ...] = (*EQUIVALENCES, *ORDERS, *COUNTS, *TOWNS, *SMALL, *DRAWN)

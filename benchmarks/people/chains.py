@@ -11,6 +11,7 @@ common factor are drawn together, in all chains at once. Between sweeps
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class Chains:
         self.worlds = np.zeros((len(atoms) + 1, copies * len(betas)), np.uint8)
         for atom, value in self.known.items():
             self.worlds[atom] = value
+        self._row_cache: dict[str, np.ndarray] = {}
         self._factors(ground)
 
     def _one(self, atom: GroundAtom) -> GroundAtom:
@@ -211,15 +213,7 @@ class Chains:
     def join(self, predicate: str, size: int) -> None:
         """An object takes over the row of another one in a symmetric relation, or is alone."""
         mover = int(self._random.integers(size))
-        rows = np.array(
-            [
-                [
-                    self[GroundAtom(predicate, (a, b))] if a != b else len(self.number)
-                    for b in range(size)
-                ]
-                for a in range(size)
-            ]
-        )
+        rows = self._rows(predicate, size)
         before = self.worlds.copy()
         chains = np.arange(before.shape[1])
         others = np.delete(np.arange(size), mover)
@@ -244,6 +238,15 @@ class Chains:
             gain[self.worlds[atom] != value] = -np.inf
         refused = ~(np.log(self._random.random(len(chains))) < gain)
         self.worlds[:, refused] = before[:, refused]
+
+    def _rows(self, predicate: str, size: int) -> np.ndarray:
+        """The atoms of a relation by their objects; nowhere for one of an object and itself."""
+        if predicate not in self._row_cache:
+            rows = np.full((size, size), len(self.number))
+            for a, b in itertools.permutations(range(size), 2):
+                rows[a, b] = self[GroundAtom(predicate, (a, b))]
+            self._row_cache[predicate] = rows
+        return self._row_cache[predicate]
 
     @property
     def by_copy(self) -> np.ndarray:

@@ -1,9 +1,8 @@
 """Truths of models that only long runs of a plain sampler know.
 
-`python -m benchmarks.people.sampling` draws all of them anew, `python -m benchmarks.people.sampling
-NAME...` those whose names contain one of some texts, and stores them in `sampled.json` with their
-standard errors. Copies are independent; half of them start without any true atom, half at random or
-in an order, and `apart` is by how many standard errors the two halves differ.
+They are stored in `sampled.json` with their standard errors; `benchmarks.people.drawn` draws them.
+Copies of the chains are independent, so that the spread of their means is an honest error. One half
+starts otherwise than the other, and `apart` is by how many standard errors the halves differ.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +86,9 @@ class Sampler:
             known = {}
         if kept is None:
             named = {own: self.problem.model.constants(own) for own in case.sizes}
-            lists = "".join(f"{own} = {{{', '.join(names)}}}\n" for own, names in named.items() if names)
+            lists = "".join(
+                f"{own} = {{{', '.join(names)}}}\n" for own, names in named.items() if names
+            )
             model = liftgbp.parse(lists + "\n".join(case.text.splitlines()))
         else:
             model = case.model
@@ -197,26 +197,23 @@ def sampled(
 def stored(name: str) -> dict[str, Truth]:
     """The probabilities that earlier runs found, with their standard errors."""
     known = json.loads(STORED.read_text("utf-8"))
-    return {query: Truth(own["value"], own["error"]) for query, own in known[name].items() if query != "seconds"}
+    return {
+        query: Truth(own["value"], own["error"]) for query, own in known[name]["queries"].items()
+    }
 
 
-def main() -> None:
-    from benchmarks.people.cases import ALL_CASES
-
-    known = json.loads(STORED.read_text("utf-8")) if STORED.exists() else {}
-    for case in ALL_CASES:
-        chosen = not sys.argv[1:] or any(text in case.name for text in sys.argv[1:])
-        if not chosen or not isinstance(case, SampledCase):
-            continue
-        started = time.process_time()
-        found = {
-            query: {"value": round(own.value, 5), "error": round(own.error, 6), "apart": round(own.apart, 1)}
-            for query, own in case.drawn.items()
+def store(case: SampledCase) -> dict[str, dict[str, float]]:
+    """Draw the truth of a case anew, and keep it."""
+    started = time.process_time()
+    found = {
+        query: {
+            "value": round(own.value, 5),
+            "error": round(own.error, 6),
+            "apart": round(own.apart, 1),
         }
-        known[case.name] = {**found, "seconds": round(time.process_time() - started)}
-        print(case.name, known[case.name], flush=True)
-        STORED.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        for query, own in case.drawn.items()
+    }
+    known = json.loads(STORED.read_text("utf-8")) if STORED.exists() else {}
+    known[case.name] = {"seconds": round(time.process_time() - started), "queries": found}
+    STORED.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    return found

@@ -188,9 +188,7 @@ def smokers(size: int, weight: float, bias: float, facts: str = "") -> PeopleCas
         names = ["Anna", "Bob", "Carl", "Dora"] if facts else []
 
         def table(one: str, other: str) -> np.ndarray:
-            there, back = (
-                stated.get(f"friends({a},{b})") for a, b in ((one, other), (other, one))
-            )
+            there, back = (stated.get(f"friends({a},{b})") for a, b in ((one, other), (other, one)))
             return np.array(
                 [
                     [one_way(x, y, there) + one_way(y, x, back) for y in (False, True)]
@@ -208,7 +206,10 @@ def smokers(size: int, weight: float, bias: float, facts: str = "") -> PeopleCas
             np.array([0.0, bias]),
             table("", ""),
             [alone(name) for name in names],
-            {(i, j): table(names[i], names[j]) for i, j in itertools.combinations(range(len(names)), 2)},
+            {
+                (i, j): table(names[i], names[j])
+                for i, j in itertools.combinations(range(len(names)), 2)
+            },
         )
         friend = np.array(
             [
@@ -228,7 +229,7 @@ def smokers(size: int, weight: float, bias: float, facts: str = "") -> PeopleCas
             for k, name in enumerate(names)
             if f"smokes({name})" not in stated
         }
-        return own | {"friends(Carl,Dora)": float((cells.cells(2, 3) * friend).sum())}
+        return own | {"friends(Dora,Anna)": float((cells.cells(0, 3) * friend.T).sum())}
 
     told = f", {len(stated)} facts" if facts else ""
     return PeopleCase(
@@ -254,10 +255,7 @@ def asthma(size: int) -> PeopleCase:
         single = np.array([0.9 * (not s or a) - 0.7 * a + 0.5 * s for s, a in kinds])
         # A friendship weighs -1, and 0.4 less where two differ.
         pair = np.array(
-            [
-                [2 * log_sum(0.4, -1 + 0.4 * (s == t)) for t, _ in kinds]
-                for s, _ in kinds
-            ]
+            [[2 * log_sum(0.4, -1 + 0.4 * (s == t)) for t, _ in kinds] for s, _ in kinds]
         )
         anna = np.where([a for _, a in kinds], single, -np.inf)
         cells = Cells(size, single, pair, [anna, single])
@@ -288,7 +286,10 @@ def celebrity(size: int) -> PeopleCase:
     def truths() -> dict[str, float]:
         truth = (False, True)
         pair = np.array(
-            [[log_sum(*one_way(x, y, 0)) + log_sum(*one_way(y, x, 0)) for y in truth] for x in truth]
+            [
+                [log_sum(*one_way(x, y, 0)) + log_sum(*one_way(y, x, 0)) for y in truth]
+                for x in truth
+            ]
         )
         # Others follow Anna more.
         with_anna = np.array(
@@ -367,6 +368,7 @@ def hubs(common: int, own: int, known: int) -> PeopleCase:
     def truths() -> dict[str, float]:
         total, leaf, hub, shared = 0.0, 0.0, np.zeros(2), 0.0
         for a, b in itertools.product((0, 1), repeat=2):
+
             def smoking(*others: int) -> tuple[float, float]:
                 return tuple(
                     math.exp(-0.3 * s + 0.8 * sum(s == other for other in others)) for s in (0, 1)

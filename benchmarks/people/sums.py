@@ -236,7 +236,7 @@ class Ranking:
 
     def good_probability(self) -> float:
         """P(good(x))."""
-        return self._mean(lambda k: mpmath.mpf(k)) / self.size
+        return self._mean(mpmath.mpf) / self.size
 
     def beats_probability(self) -> float:
         """P(x is above y), if x is good and y is not."""
@@ -264,7 +264,9 @@ class Ranking:
         """The mean of a function of the number of good objects."""
         with mpmath.workdps(DIGITS):
             weights = [
-                mpmath.exp(k * mpmath.mpf(self.good) + self._log_binomial(k, mpmath.mpf(self.above)))
+                mpmath.exp(
+                    k * mpmath.mpf(self.good) + self._log_binomial(k, mpmath.mpf(self.above))
+                )
                 for k in range(self.size + 1)
             ]
             mean = mpmath.fsum(w * value(k) for k, w in enumerate(weights))
