@@ -75,7 +75,7 @@ def outcome(case: PeopleCase, seconds: float) -> Outcome:
         answers = liftgbp.infer(
             case.model, case.sizes, evidence=case.evidence, limits=liftgbp.Limits(seconds=seconds)
         )
-        standing, used = standing_of(answers), _used(answers)
+        standing, used = standing_of(answers), answers.reason or str(answers.used)
         for query in truth:
             read[query] = probability_of(answers, query)
     except liftgbp.InputError as found:
@@ -92,10 +92,3 @@ def probability_of(answers: liftgbp.Answers | liftgbp.Sample, query: str) -> tup
     probability = answers.marginal(atom, value)
     row = next(row for row in answers.query(atom) if row[value] == probability)
     return probability, row.error_of((value,)) or 0.0
-
-
-def _used(answers: liftgbp.Answers) -> str:
-    """What the answer was found by, or what is wrong with it."""
-    lines = str(answers).splitlines()
-    used = next((line for line in lines if line.startswith("used: ")), "")
-    return answers.reason or used.removeprefix("used: ")

@@ -7,6 +7,7 @@ benchmarks.people.drawn NAME...` those whose names contain one of some texts.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from benchmarks.people.sampling import (
     Recipe,
@@ -27,7 +28,7 @@ def transitive(size: int, weight: float, recipe: Recipe, facts: str = "") -> Sam
     """A relation that tends to be transitive; everybody who is named is alike but for facts."""
     text = "r(person, person)\n"
     text += f"{weight} r(x,y) ^ r(y,z) => r(x,z) | distinct\n"
-    queries = ["r(A,C)", "r(D,A)", "r(D,E)"] if facts else ["r(x,y)"]
+    queries = ["r(A,C)", "r(F,A)", "r(E,F)"] if facts else ["r(x,y)"]
     told = f", {len(facts.split(';'))} facts" if facts else ""
     return sampled(
         f"transitive {size}, {weight}{told}",
@@ -103,9 +104,9 @@ def likes(people: int, movies: int, recipe: Recipe) -> SampledCase:
     )
 
 
-def soft_records(size: int, strength: float, recipe: Recipe, seed: int = 0) -> SampledCase:
+def soft_records(size: int, strength: float, queries: Sequence[str], recipe: Recipe) -> SampledCase:
     """Which citations are the same? Here it is only likely that this is transitive."""
-    names, alike, _ = drawn_records(size, seed)
+    names, alike, _ = drawn_records(size, seed=0)
     return sampled(
         f"records {size}, soft",
         f"record = {{{', '.join(names)}}}\n*title(record, record)\n*author(record, record)\n"
@@ -115,7 +116,7 @@ def soft_records(size: int, strength: float, recipe: Recipe, seed: int = 0) -> S
         f"{RECORD_WEIGHTS['author']} author(x,y) ^ same(x,y) | x != y\n"
         f"{RECORD_WEIGHTS['same']} same(x,y) | x != y\n",
         {"record": size},
-        ["same(R0,R1)", "same(R2,R5)", "same(R6,R8)", "same(R9,R11)"],
+        queries,
         recipe,
         record_facts(names, alike).replace("\n", "; "),
     )
@@ -188,35 +189,45 @@ DRAWN = [
     transitive(10, 1.4, Recipe(6000, 32, COLD)),
     transitive(20, 1.4, Recipe(2000, 32)),
     transitive(40, 1.4, Recipe(600, 32, starts=(empty, in_order))),
-    transitive(10, 1.4, Recipe(8000, 32, COLD, exchangeable="person"), "r(A,B); r(B,C)"),
-    transitive(20, 1.4, Recipe(6000, 32, exchangeable="person"), "r(A,B); r(B,C); !r(C,D)"),
-    transitive(40, 1.4, Recipe(2000, 32, exchangeable="person"), "r(A,B); r(B,C); r(D,E)"),
-    circles(10, 0.87, Recipe(6000, 32, HOT, ("r",), "person", "r"), "r(A,B); r(B,C)"),
-    circles(20, 0.3, Recipe(1500, 32, HOT, ("r",), "person", "r"), "r(A,B); r(B,C); !r(D,A)"),
-    friends_knows(10, Recipe(6000, 32)),
+    transitive(10, 1.4, Recipe(3000, 32, COLD, exchangeable="person"), "r(A,B); r(B,C)"),
+    transitive(20, 1.4, Recipe(2000, 32, exchangeable="person"), "r(A,B); r(B,C); !r(C,D)"),
+    transitive(40, 1.4, Recipe(500, 32, exchangeable="person"), "r(A,B); r(B,C); !r(C,D)"),
+    circles(10, 0.87, Recipe(2000, 32, HOT, ("r",), "person", "r"), "r(A,B); r(B,C)"),
+    circles(20, 0.3, Recipe(600, 16, HOT, ("r",), "person", "r"), "r(A,B); r(B,C); !r(D,A)"),
+    friends_knows(10, Recipe(3000, 32)),
     friends_knows(20, Recipe(2000, 32)),
-    friends_knows(40, Recipe(600, 32)),
-    chain(10, Recipe(6000, 32)),
+    friends_knows(40, Recipe(300, 32)),
+    chain(10, Recipe(3000, 32)),
     ranking(10, Recipe(3000, 32, COLD, starts=(in_order, everything))),
     ranking(20, Recipe(2000, 32, starts=(in_order, empty))),
-    ranking(40, Recipe(600, 16, starts=(in_order, empty))),
-    ranking(60, Recipe(300, 16, starts=(in_order, empty))),
+    ranking(40, Recipe(300, 16, starts=(in_order, empty))),
+    ranking(60, Recipe(100, 16, starts=(in_order, empty))),
     ranking(
         20,
-        Recipe(8000, 64, exchangeable="person", starts=(in_order, in_order)),
+        Recipe(2500, 32, exchangeable="person", starts=(in_order, in_order)),
         "r(A,B); r(B,C)",
     ),
     likes(8, 6, Recipe(8000, 32, COLD)),
-    likes(16, 10, Recipe(6000, 32, COLD)),
-    likes(30, 12, Recipe(1500, 32, HOT)),
-    soft_records(12, 1.5, Recipe(4000, 32, HOT, ("same",), joins="same")),
-    soft_records(20, 1.5, Recipe(1500, 16, HOT, ("same",), joins="same")),
+    likes(16, 10, Recipe(3000, 32, COLD)),
+    likes(30, 12, Recipe(500, 16, HOT)),
+    soft_records(
+        12,
+        1.5,
+        ["same(R5,R6)", "same(R6,R8)", "same(R3,R4)", "same(R0,R9)"],
+        Recipe(2500, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
+    ),
+    soft_records(
+        20,
+        1.5,
+        ["same(R6,R14)", "same(R5,R7)", "same(R0,R11)", "same(R1,R2)"],
+        Recipe(1500, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
+    ),
     sampled(
         "office 7",
         OFFICE,
         {"person": 7},
         ["happy(Ann)", "talks(Me,Ann)", "likes(Ann,Ben)"],
-        Recipe(8000, 32, COLD),
+        Recipe(5000, 32, COLD),
         "busy(Me); remote(Ben)",
     ),
     sampled(
@@ -224,7 +235,7 @@ DRAWN = [
         FAMILY,
         {"person": 6},
         ["parent(Mum,Kim)", "sibling(Me,Kim)", "tall(Kim)"],
-        Recipe(12000, 32, COLD),
+        Recipe(6000, 32, COLD),
         "parent(Mum,Me); tall(Mum); near(Me,Kim)",
     ),
     sampled(
@@ -232,7 +243,7 @@ DRAWN = [
         CLUB,
         {"person": 12, "club": 4},
         ["member(Ben,Chess)", "leads(Ann,Choir)", "knows(Me,Ann)"],
-        Recipe(8000, 32, COLD),
+        Recipe(4000, 32, COLD),
         "member(Me,Chess); keen(Ann); !member(Ann,Choir)",
     ),
 ]

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-import liftgbp
 from benchmarks.people.case import PeopleCase, Truth
 from benchmarks.people.chains import Chains
 from liftgbp.evidence import Problem
@@ -78,21 +77,10 @@ class Sampler:
     def __init__(self, case: PeopleCase, recipe: Recipe, seed: int = 0) -> None:
         self.recipe = recipe
         self.problem = Problem.of(case.model, case.evidence, dict(case.sizes))
-        known = observed_values(self.problem)
-        closed = case.evidence.closed if case.evidence else frozenset()
         # Objects change places together with their facts, so that atoms with facts stay variables.
-        kept = case.evidence if closed or not recipe.exchangeable else None
-        if kept is not None:
-            known = {}
-        if kept is None:
-            named = {own: self.problem.model.constants(own) for own in case.sizes}
-            lists = "".join(
-                f"{own} = {{{', '.join(names)}}}\n" for own, names in named.items() if names
-            )
-            model = liftgbp.parse(lists + "\n".join(case.text.splitlines()))
-        else:
-            model = case.model
-        ground = reference.ground(model, case.sizes, kept)
+        moves = bool(recipe.exchangeable)
+        known = observed_values(self.problem) if moves else {}
+        ground = reference.ground(case.model, case.sizes, None if moves else case.evidence)
         self.chains = Chains(
             ground,
             known,
@@ -116,19 +104,40 @@ class Sampler:
                     values[:] = [start(random, atom) for _ in range(len(values))]
 
     def _atoms_of(self, query: str) -> Iterator[int]:
-        """The atoms that a query stands for: variables are all different objects without names."""
+        """The atoms that a query stands for, which are all equally likely.
+
+        A variable is any object without a name; so is, where objects are exchangeable, a name that
+        no fact mentions. Different terms are different objects.
+        """
         name, _, arguments = query.rstrip(")").partition("(")
         terms = list(filter(None, arguments.split(",")))
-        choices = []
-        for term, sort in zip(terms, self.sorts[name], strict=True):
-            known = list(self.problem.model.constants(sort))
-            size = self.problem.sizes[sort]
-            choices.append([known.index(term)] if term in known else range(len(known), size))
         sorts = self.sorts[name]
+        choices = []
+        for term, sort in zip(terms, sorts, strict=True):
+            apart = self._told_apart[sort]
+            others = [k for k in range(self.problem.sizes[sort]) if k not in apart.values()]
+            choices.append([apart[term]] if term in apart else others)
         for objects in itertools.product(*choices):
             pairs = itertools.combinations(zip(objects, sorts, strict=True), 2)
             if all(one != other for one, other in pairs):
                 yield self.chains[GroundAtom(name, objects)]
+
+    @cached_property
+    def _told_apart(self) -> dict[str, dict[str, int]]:
+        """The named objects of each sort that differ from the others, with their numbers."""
+        mentioned = {
+            (sort, k)
+            for atom in observed_values(self.problem)
+            for sort, k in zip(self.sorts[atom.predicate], atom.objects, strict=True)
+        }
+        return {
+            sort: {
+                name: k
+                for k, name in enumerate(self.problem.model.constants(sort))
+                if not self.recipe.exchangeable or (sort, k) in mentioned
+            }
+            for sort in self.problem.sizes
+        }
 
     def estimates(self) -> dict[str, Estimate]:
         """The probability of each query."""
