@@ -193,7 +193,7 @@ DRAWN = [
     transitive(20, 1.4, Recipe(2000, 32, exchangeable="person"), "r(A,B); r(B,C); !r(C,D)"),
     transitive(40, 1.4, Recipe(500, 32, exchangeable="person"), "r(A,B); r(B,C); !r(C,D)"),
     circles(10, 0.87, Recipe(2000, 32, HOT, ("r",), "person", "r"), "r(A,B); r(B,C)"),
-    circles(20, 0.3, Recipe(600, 16, HOT, ("r",), "person", "r"), "r(A,B); r(B,C); !r(D,A)"),
+    circles(20, 0.3, Recipe(1500, 32, COLD, ("r",), "person", "r"), "r(A,B); r(B,C); !r(D,A)"),
     friends_knows(10, Recipe(3000, 32)),
     friends_knows(20, Recipe(2000, 32)),
     friends_knows(40, Recipe(300, 32)),
