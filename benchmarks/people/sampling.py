@@ -189,14 +189,15 @@ def sampled(
     queries: Sequence[str],
     recipe: Recipe,
     facts: str = "",
+    by_symmetry: Mapping[str, float] | None = None,
 ) -> SampledCase:
-    """A model whose truth was drawn by a recipe."""
+    """A model whose truth was drawn by a recipe, but for what is known by symmetry."""
     return SampledCase(
         name,
         text,
         sizes,
         "sampled",
-        lambda: stored(name),
+        lambda: {**stored(name), **(by_symmetry or {})},
         "\n".join(facts.split("; ")),
         queries=tuple(queries),
         recipe=recipe,

@@ -63,6 +63,7 @@ def test_sums_equal_enumeration(case: PeopleCase) -> None:
         assert truth.value == pytest.approx(exact[query], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [
@@ -90,6 +91,7 @@ CHAINS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHAINS, ids=lambda case: case.name)
 def test_plain_chains_agree_with_enumeration(case: SampledCase) -> None:
     exact = by_enumeration(case, list(case.queries))
@@ -124,7 +126,7 @@ def test_there_are_at_least_sixty_models() -> None:
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.name)
 def test_stored_truths_are_precise(case: SampledCase) -> None:
     assert set(stored(case.name)) == set(case.queries)
-    assert all(truth.error < 0.004 for truth in case.truth.values())
+    assert all(truth.error < 0.005 for truth in case.truth.values())
 
 
 @pytest.mark.parametrize(
