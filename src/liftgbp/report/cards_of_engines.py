@@ -31,7 +31,7 @@ from liftgbp.report.rows_shown import rows_table
 from liftgbp.report.wording import (
     WORDINGS,
     choice_text,
-    independent_atoms,
+    reached_by,
     reason,
     sentence,
     solver_text,
@@ -46,6 +46,7 @@ from liftgbp.solve import (
     Flooding,
     IndependentAtoms,
     Kind,
+    KnownWorlds,
     Point,
     Points,
     Solution,
@@ -87,8 +88,8 @@ def headline(value: object) -> str:
             return f"{value.value}: {WORDINGS[value]}"
         case Finding():
             return sentence(value)
-        case IndependentAtoms():
-            return independent_atoms(value)
+        case IndependentAtoms() | KnownWorlds():
+            return reached_by(value)
         case Choice():
             return choice_text(value)
         case Verdict():

@@ -13,6 +13,7 @@ from liftgbp.solve import (
     Flaw,
     IndependentAtoms,
     Kind,
+    KnownWorlds,
     Remedy,
     SolvedBy,
     Status,
@@ -96,18 +97,20 @@ def sentence(finding: Finding | None) -> str:
     return WORDINGS[finding.kind].format(
         *finding.numbers,
         about=finding.about,
-        by=independent_atoms(finding.by or NO_BLOCKS),
+        by=reached_by(finding.by or NO_BLOCKS),
         cause=sentence(finding.cause),
         counts="none of the counts that are summed over can" if share > NEARLY_ALL else counts,
     )
 
 
-def independent_atoms(by: IndependentAtoms) -> str:
+def reached_by(by: IndependentAtoms | KnownWorlds) -> str:
     """What reaches a lower bound of log Z.
 
-    >>> independent_atoms(IndependentAtoms(((6 * 10**99, 4 * 10**99),)))
+    >>> reached_by(IndependentAtoms(((6 * 10**99, 4 * 10**99),)))
     'independent atoms over blocks of 6e+99, 4e+99'
     """
+    if isinstance(by, KnownWorlds):
+        return "a best world and its renamings"
     words = "independent atoms"
     if by.blocks:
         listed = (", ".join(f"{size:.12g}" for size in own) for own in by.blocks)

@@ -221,7 +221,7 @@ class LiftedCase:
         )
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """Curvature between halves of classes, proven bounds, and a sample.
+        """Curvature between halves of classes, worlds, proven bounds, and a sample.
 
         Whoever names a method wants its answer, and may ask for bounds or a sample beside it.
         """
@@ -230,11 +230,15 @@ class LiftedCase:
         from liftgbp.methods.blocks import HalvesJudge
         from liftgbp.methods.bounding import ProvenJudge
         from liftgbp.methods.sampling.sampled_judge import SampledJudge
+        from liftgbp.worlds.world_judge import WorldJudge
 
         run, objects = self._run, self._objects
         tolerances = run.descent.tolerances
         judges: list[Judge] = [HalvesJudge(self._shattering, tolerances, effort.work)]
         if not request.names_a_method:
+            judges.append(
+                WorldJudge(effort.name, lambda: self._normal, tolerances, run.progress)
+            )
             judges.append(ProvenJudge(effort.name, self._shattering, tolerances, run.progress))
         if request.is_judged_by_samples:
             judges.append(SampledJudge(effort.name, objects.problem, run.progress))

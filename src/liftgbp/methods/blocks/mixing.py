@@ -39,6 +39,7 @@ from liftgbp.solve import (
     Finding,
     Flaw,
     IndependentAtoms,
+    KnownWorlds,
     Remedy,
     Solution,
     exact_logs_z,
@@ -87,11 +88,11 @@ class Mixture(Source):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What log Z is at least, since some independent atoms reach it."""
+    """What log Z is at least, since some independent atoms or worlds reach it."""
 
     log_z: float
     slack: float
-    by: IndependentAtoms = NO_BLOCKS
+    by: IndependentAtoms | KnownWorlds = NO_BLOCKS
 
     def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their log Z is below the bound."""
