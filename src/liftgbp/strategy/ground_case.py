@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from liftgbp.evidence import Problem
 from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
@@ -106,10 +107,17 @@ class GroundCase:
         return answers.graph.ground_regions
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """A sample of the problem; networks of other tools have none."""
-        if self._problem is None or not (effort.work and request.is_judged_by_samples):
-            return ()
-        return [SampledJudge(effort.name, self._problem, self._run.progress)]
+        """A world, and a sample of the problem; networks of other tools have no sample."""
+        judges: list[Judge] = []
+        run = self._run
+        if effort.work and not request.names_a_method:
+            from liftgbp.worlds.world_judge import WorldJudge, weight_on_ground
+
+            weigh = partial(weight_on_ground, self._first.graph.network, effort.name)
+            judges.append(WorldJudge(weigh, run.descent.tolerances, run.progress))
+        if effort.work and request.is_judged_by_samples and self._problem is not None:
+            judges.append(SampledJudge(effort.name, self._problem, run.progress))
+        return judges
 
     def _over(self, family: Family) -> PreparedGround:
         """The same network over another family of regions."""

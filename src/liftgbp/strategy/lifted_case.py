@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family, build_regions
@@ -230,15 +230,14 @@ class LiftedCase:
         from liftgbp.methods.blocks import HalvesJudge
         from liftgbp.methods.bounding import ProvenJudge
         from liftgbp.methods.sampling.sampled_judge import SampledJudge
-        from liftgbp.worlds.world_judge import WorldJudge
+        from liftgbp.worlds.world_judge import WorldJudge, weight_over_classes
 
         run, objects = self._run, self._objects
         tolerances = run.descent.tolerances
         judges: list[Judge] = [HalvesJudge(self._shattering, tolerances, effort.work)]
         if not request.names_a_method:
-            judges.append(
-                WorldJudge(effort.name, lambda: self._normal, tolerances, run.progress)
-            )
+            weigh = partial(weight_over_classes, self._normal, effort.name)
+            judges.append(WorldJudge(weigh, tolerances, run.progress))
             judges.append(ProvenJudge(effort.name, self._shattering, tolerances, run.progress))
         if request.is_judged_by_samples:
             judges.append(SampledJudge(effort.name, objects.problem, run.progress))
