@@ -46,6 +46,9 @@ WORDINGS: dict[Flaw | Status, str] = {
         "rounding hides the minimum of the free energy; the answer is that of independent atoms"
     ),
     Flaw.NO_BETTER_MINIMUM: "no minimum is worth as much as these independent atoms over blocks",
+    Flaw.COSTLY_MINIMUM: (
+        "to find the minimum beside these independent atoms over blocks takes more effort"
+    ),
     Flaw.TOO_LARGE: "the Hessian of the free energy is too large",
     Flaw.NEGATIVE_ENTROPY: "the entropy {0:.4g} is negative",
     Flaw.LARGE_ENTROPY: "the entropy {0:.4g} exceeds its bound {1:.4g}",

@@ -73,6 +73,7 @@ class Flaw(HasCard, Enum):
     HIDDEN_CURVATURE = "hidden curvature"
     HIDDEN_MINIMUM = "hidden minimum"
     NO_BETTER_MINIMUM = "no better minimum"
+    COSTLY_MINIMUM = "costly minimum"
     TOO_LARGE = "too large"
     # --- beliefs that are impossible
     NEGATIVE_ENTROPY = "negative entropy"  # the entropy
