@@ -32,7 +32,7 @@ from liftgbp.report.rows_shown import rows_table
 from liftgbp.report.wording import (
     WORDINGS,
     choice_text,
-    independent_atoms,
+    reached_by,
     reason,
     sentence,
     solver_text,
@@ -47,6 +47,7 @@ from liftgbp.solve import (
     Flooding,
     IndependentAtoms,
     Kind,
+    KnownWorlds,
     Point,
     Points,
     Solution,
@@ -88,8 +89,8 @@ def headline(value: object) -> str:
             return f"{value.value}: {WORDINGS[value]}"
         case Finding():
             return sentence(value)
-        case IndependentAtoms():
-            return independent_atoms(value)
+        case IndependentAtoms() | KnownWorlds():
+            return reached_by(value)
         case Choice():
             return choice_text(value)
         case Verdict():

@@ -14,6 +14,7 @@ from liftgbp.solve import (
     Flaw,
     IndependentAtoms,
     Kind,
+    KnownWorlds,
     Remedy,
     SolvedBy,
     Status,
@@ -46,6 +47,9 @@ WORDINGS: dict[Flaw | Status, str] = {
         "rounding hides the minimum of the free energy; the answer is that of independent atoms"
     ),
     Flaw.NO_BETTER_MINIMUM: "no minimum is worth as much as these independent atoms over blocks",
+    Flaw.COSTLY_MINIMUM: (
+        "to find the minimum beside these independent atoms over blocks takes more effort"
+    ),
     Flaw.TOO_LARGE: "the Hessian of the free energy is too large",
     Flaw.NEGATIVE_ENTROPY: "the entropy {0:.4g} is negative",
     Flaw.LARGE_ENTROPY: "the entropy {0:.4g} exceeds its bound {1:.4g}",
@@ -113,7 +117,7 @@ def sentence(finding: Finding | None) -> str:
     return WORDINGS[finding.kind].format(
         *finding.numbers,
         about=finding.about,
-        by=independent_atoms(finding.by or NO_BLOCKS),
+        by=reached_by(finding.by or NO_BLOCKS),
         cause=sentence(finding.cause),
         counts="none of the counts that are summed over can" if share > NEARLY_ALL else counts,
     )
@@ -138,12 +142,14 @@ def support_text(support: Confirmation | Unconfirmed) -> str:
     return f"{words}; the largest difference is {support.difference:.2g}, in {support.about}"
 
 
-def independent_atoms(by: IndependentAtoms) -> str:
+def reached_by(by: IndependentAtoms | KnownWorlds) -> str:
     """What reaches a lower bound of log Z.
 
-    >>> independent_atoms(IndependentAtoms(((6 * 10**99, 4 * 10**99),)))
+    >>> reached_by(IndependentAtoms(((6 * 10**99, 4 * 10**99),)))
     'independent atoms over blocks of 6e+99, 4e+99'
     """
+    if isinstance(by, KnownWorlds):
+        return "a best world and its renamings"
     words = "independent atoms"
     if by.blocks:
         listed = (", ".join(f"{size:.12g}" for size in own) for own in by.blocks)

@@ -23,6 +23,7 @@ from liftgbp.solve.findings import (
     Finding,
     Flaw,
     IndependentAtoms,
+    KnownWorlds,
     SolvedBy,
     Status,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "Flaw",
     "Flooding",
     "IndependentAtoms",
+    "KnownWorlds",
     "Kind",
     "Point",
     "Points",

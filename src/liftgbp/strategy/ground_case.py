@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from liftgbp.evidence import Problem
 from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
@@ -106,8 +107,14 @@ class GroundCase:
         return answers.graph.ground_regions
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """None but a sample."""
-        return ()
+        """A best world: an answer that weighs less than that is wrong."""
+        if not effort.work or request.names_a_method:
+            return ()
+        from liftgbp.worlds.world_judge import WorldJudge, weight_on_ground
+
+        run = self._run
+        weigh = partial(weight_on_ground, self._first.graph.network, effort.name)
+        return [WorldJudge(weigh, run.descent.tolerances, run.progress)]
 
     def second_sample(self, effort: Effort) -> SecondSample:
         """What a sample says about answers."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from liftgbp.evidence import Problem
@@ -223,7 +223,7 @@ class LiftedCase:
         )
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """Curvature between halves of classes, and proven bounds.
+        """Curvature between halves of classes, worlds, and proven bounds.
 
         Whoever names a method wants its answer, and may ask for bounds or a sample beside it.
         """
@@ -231,11 +231,14 @@ class LiftedCase:
             return ()
         from liftgbp.methods.blocks import HalvesJudge
         from liftgbp.methods.bounding import ProvenJudge
+        from liftgbp.worlds.world_judge import WorldJudge, weight_over_classes
 
         run = self._run
         tolerances = run.descent.tolerances
         judges: list[Judge] = [HalvesJudge(self._shattering, tolerances, effort.work)]
         if not request.names_a_method:
+            weigh = partial(weight_over_classes, self._normal, effort.name)
+            judges.append(WorldJudge(weigh, tolerances, run.progress))
             judges.append(ProvenJudge(effort.name, self._shattering, tolerances, run.progress))
         return judges
 

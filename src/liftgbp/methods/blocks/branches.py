@@ -160,15 +160,20 @@ class Branches:
         best = solution.only(broken[max(broken)])
         return self._with_images(found, base, reading, best, summed)
 
-    def product(self, found: Found) -> list[Branch]:
-        """The product itself as a branch, and its images; none if hard formulas rule it out."""
+    def product(self, found: Found, why: Flaw) -> list[Branch]:
+        """The product itself as a branch, and its images; none if hard formulas rule it out.
+
+        `why` says why there is no minimum to take instead.
+        """
         peak = self._of_cells(found.sizes)
         base = self._at(peak)
         if base is None:
             return []
         reading = _Reading(base, self._field, self._places)
         beliefs = reading.beliefs(found.products, _unchanged)
-        solution = self._independent(found, base.prepared.plan, beliefs, Flaw.NO_BETTER_MINIMUM)
+        solution = self._independent(found, base.prepared.plan, beliefs, why)
+        if solution.log_z == -math.inf:
+            return []
         roles = symmetries(found.products, self._field)
         told = label_information(found.products, self._field)
         told = max(told, found.information - math.log(roles))
