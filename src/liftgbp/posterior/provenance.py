@@ -73,6 +73,7 @@ class Provenance:
     effort      the level of effort, where one was chosen
     plain       the answers without sums, blocks or larger regions, if these are others
     bounds      what log Z lies in for certain, if that was asked for
+    communities the number of minima of each community that has several
     """
 
     sums: CountSum = NO_SUM
@@ -83,6 +84,7 @@ class Provenance:
     effort: str = ""
     plain: Posterior | None = None
     bounds: Bounds | None = None
+    communities: tuple[int, ...] = ()
 
 
 NOTHING_SPECIAL = Provenance()
