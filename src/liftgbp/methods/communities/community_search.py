@@ -21,9 +21,9 @@ from liftgbp.support.arrays import Bools, Floats, Ints, distinct, group_rows
 TILT = 0.9
 """The probability of the value that a variable starts from."""
 
-FEWEST_RUNS, MOST_RUNS, WITHOUT_NEWS = 8, 24, 4
-"""How many runs there are: until so many in a row find no further community. Two of a hundred
-neighbouring towns look like one in eight runs with a chance of a half, in sixteen hardly ever."""
+FEWEST_RUNS, MOST_RUNS, WITHOUT_NEWS = 12, 24, 4
+"""How many runs there are: until so many in a row find no further community. Where one starts at
+random, two neighbouring communities look like one with a chance of a half."""
 
 MOST_FAILURES = 3
 """Runs that do not converge; where there are more, minima are no matter of communities."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import islice
 
@@ -86,9 +86,15 @@ class CommunitySolution:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """The verdicts on the minima."""
+        """The verdicts on the minima.
+
+        Messages only settle where the free energy has a minimum, if they start at random: the
+        curvature there would take longer than all the rest (T. Heskes, *Stable fixed points of
+        loopy belief propagation are local minima of the Bethe free energy*, NIPS 2002).
+        """
         ends = self.phases.ends
-        return verdicts_on(ends, [-math.inf] * len(ends), SETTLING.tolerances)
+        without_curvature = replace(SETTLING.tolerances, most_equations=0)
+        return verdicts_on(ends, [-math.inf] * len(ends), without_curvature)
 
     def joint(self, variables: Sequence[int]) -> Floats:
         """The joint distribution of different variables, one axis each."""
