@@ -11,8 +11,13 @@ import liftgbp
 from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.methods.communities import CommunitySolution, by_communities
+from liftgbp.methods.communities.coarse_network import (
+    MixedMinima,
+    coarse_answers,
+    coarse_network,
+)
 from liftgbp.methods.communities.community_search import communities_of
-from liftgbp.methods.communities.community_solution import SEARCHING
+from liftgbp.methods.communities.community_solution import SEARCHING, SETTLING
 from liftgbp.methods.communities.variable_messages import VariableMessages
 from liftgbp.methods.effort import EFFORTS
 from liftgbp.support.arrays import Ints
@@ -117,6 +122,19 @@ def test_people_between_villages_belong_to_none() -> None:
         exact, _ = villages.exact(asked)
         found = solution.joint([villages.number(person) for person in asked])
         np.testing.assert_allclose(found, exact, atol=0.003)
+
+
+def test_a_large_network_of_communities_is_answered_by_messages() -> None:
+    """The same numbers as by a junction tree, for villages in a row, where both are exact."""
+    network = VILLAGES["four in a chain"].network()
+    solution = solved(network)
+    assert solution is not None
+    coarse = coarse_network(network, solution.cut, solution.phases)
+    by_messages = coarse_answers(coarse, 0, SETTLING)
+    assert isinstance(by_messages, MixedMinima)
+    assert by_messages.log_z == pytest.approx(solution.log_z, abs=1e-8)
+    for village in range(4):
+        np.testing.assert_allclose(by_messages.joint([village]), solution.coarse.joint([village]))
 
 
 # --- towns

@@ -36,7 +36,7 @@ def with_communities(
         residual=solution.residual,
         log_z=solution.log_z,
         verdict=verdict,
-        flaw=solution.flaw or verdict.flaw or verdict.outside(solution.log_z),
+        flaw=verdict.flaw or verdict.outside(solution.log_z),
         remedies=plain.result.remedies,
     )
     seconds = time.perf_counter() - started

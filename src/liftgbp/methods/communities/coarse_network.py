@@ -7,21 +7,34 @@ probabilities in these minima, and the factors between communities stay what the
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from liftgbp.ground.compress import compress, ground_region_graph
 from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.lift.regions import FACTOR_SCOPES
+from liftgbp.methods.communities.community_search import starting_chances
 from liftgbp.methods.communities.cut_network import CutNetwork
-from liftgbp.methods.communities.phases import Phases
+from liftgbp.methods.communities.phases import Phases, PhaseSearch
+from liftgbp.methods.communities.variable_messages import VariableMessages
 from liftgbp.methods.exact.junction_tree import JunctionTree
-from liftgbp.plan import compile_plan
-from liftgbp.posterior.sources import GroundBeliefs, GroundSource
-from liftgbp.solve import Auto, Finding
+from liftgbp.posterior.sources import GroundBeliefs
+from liftgbp.solve import Flooding
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import CapacityError
-from liftgbp.support.progress import Progress
+
+
+class CoarseAnswers(Protocol):
+    """The distribution of a network of communities."""
+
+    @property
+    def log_z(self) -> float:
+        """The log partition function."""
+
+    def joint(self, variables: Sequence[int]) -> Floats:
+        """The joint distribution of different variables, one axis each."""
 
 
 def coarse_network(network: GroundNetwork, cut: CutNetwork, phases: Phases) -> GroundNetwork:
@@ -59,24 +72,45 @@ def coarse_network(network: GroundNetwork, cut: CutNetwork, phases: Phases) -> G
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class CoarseAnswers:
-    """The distribution of a network of communities; `flaw` says what is wrong if it is none."""
+class MixedMinima:
+    """The distribution of a network by messages: a mixture of minima of the whole."""
 
-    source: GroundSource
-    log_z: float
-    flaw: Finding | None = None
+    messages: VariableMessages
+    phases: Phases
+
+    @property
+    def log_z(self) -> float:
+        """The log partition function."""
+        offset = self.messages.plan.log_offset
+        return offset + float(np.logaddexp.reduce(self.phases.log_z[:, 0]))
+
+    def joint(self, variables: Sequence[int]) -> Floats:
+        """The joint distribution of variables that a region holds together."""
+        logs = self.phases.log_z[:, 0]
+        shares = np.exp(logs - np.logaddexp.reduce(logs))
+        layout = self.messages.plan.layout
+        sources = (
+            GroundBeliefs(self.messages.graph, layout, end.log_beliefs) for end in self.phases.ends
+        )
+        return np.tensordot(shares, [own.joint(variables) for own in sources], axes=1)
 
 
 def coarse_answers(
-    network: GroundNetwork, most_states: int, work: float, progress: Progress
-) -> CoarseAnswers:
-    """Exact answers about a network of communities, or those of messages where it is too large."""
+    network: GroundNetwork, most_states: int, flooding: Flooding
+) -> CoarseAnswers | None:
+    """Exact answers about a network of communities, or those of messages where it is too large.
+
+    There are none where messages do not settle, or have too many minima.
+    """
     try:
-        tree = JunctionTree(network, most_states)
+        return JunctionTree(network, most_states)
     except CapacityError:
-        graph = compress(ground_region_graph(network), network)
-        plan = compile_plan(graph)
-        solution = Auto(most_patience=work)(plan, progress)
-        source = GroundBeliefs(graph, plan.layout, solution.log_beliefs)
-        return CoarseAnswers(source, solution.log_z, solution.flaw)
-    return CoarseAnswers(tree, tree.log_z)
+        everything = CutNetwork.of(network, np.zeros(len(network.ranges), dtype=np.int64))
+    every = np.arange(len(network.ranges))
+    messages = VariableMessages(network, FACTOR_SCOPES, every)
+    search = PhaseSearch(everything, messages, flooding)
+    minima = search.distinct(starting_chances(network.ranges, seed=1))
+    if minima is None:
+        return None
+    phases = search.settled(*minima, np.zeros_like(minima[1]))
+    return None if phases is None else MixedMinima(messages, phases)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from liftgbp.support.arrays import Floats, Ints
 
 APART = 0.05
 """Two minima of a community differ if the probability of a value does by more than this."""
+
+MOST_STARTS, WITHOUT_NEWS = 24, 3
+"""Minima are looked for until so many starts in a row lead to no new one."""
 
 MOST_PHASES = 8
 """Of one community; a community of more is none: its own parts change independently."""
@@ -56,15 +59,14 @@ class PhaseSearch:
         bounds = np.searchsorted(of_value[order], np.arange(cut.communities + 1))
         self._places = [order[first:last] for first, last in pairwise(bounds.tolist())]
 
-    def distinct(self, starts: Iterable[Floats], idle: int) -> tuple[Ints, Floats] | None:
+    def distinct(self, starts: Iterable[Floats]) -> tuple[Ints, Floats] | None:
         """How many minima each community has, and runs that have one of each.
 
-        It ends after so many starts in a row that lead to no new one. None if some community has
-        too many.
+        None if some community has too many, or none.
         """
         minima: list[list[Floats]] = [[] for _ in self._places]
         since = 0
-        for start in starts:
+        for start in islice(starts, MOST_STARTS):
             end = self._messages.flooded(self._messages.plan, start, self._flooding)
             since += 1
             if end.status is Status.CONVERGED:
@@ -77,7 +79,7 @@ class PhaseSearch:
             number = np.array(list(map(len, minima)))
             if number.max() > MOST_PHASES:
                 return None
-            if since >= idle:
+            if since >= WITHOUT_NEWS:
                 break
         if not number.all():
             return None
