@@ -95,16 +95,17 @@ def test_each_village_is_a_community() -> None:
     np.testing.assert_array_equal(found, villages.village)
 
 
-@pytest.mark.parametrize(
-    "villages",
-    [
-        Villages([10] * 3, 0.2, chain(3), pinned=KNOWN),
-        Villages([12], 0.8, {}, pinned=KNOWN),
-    ],
-    ids=["weak couplings", "one village"],
-)
-def test_where_there_is_nothing_to_combine(villages: Villages) -> None:
-    assert solved(villages.network()) is None
+def test_weak_couplings_make_no_communities() -> None:
+    assert solved(Villages([10] * 3, 0.2, chain(3), pinned=KNOWN).network()) is None
+
+
+def test_one_village_has_its_minima_alone() -> None:
+    villages = Villages([12], 0.8, {}, fields={0: -0.05})
+    solution = solved(villages.network())
+    assert solution is not None and solution.communities == (2,)
+    exact, log_z = villages.exact([(0, 3)])
+    np.testing.assert_allclose(solution.joint([3]), exact, atol=0.003)
+    assert solution.log_z == pytest.approx(log_z, abs=0.01)
 
 
 def test_people_between_villages_belong_to_none() -> None:

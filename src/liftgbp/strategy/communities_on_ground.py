@@ -12,10 +12,14 @@ from liftgbp.strategy.parts import worst_of
 from liftgbp.support.progress import Progress
 
 
+LEAST_GAIN = 1e-3
+"""Combinations of minima that add less to log Z change no probability by as much."""
+
+
 def with_communities(
     prepared: PreparedGround, plain: Posterior, effort: Effort, progress: Progress
 ) -> Posterior | None:
-    """The answers from minima of communities; none if there are no such, or they cost too much.
+    """The answers from minima of communities; none if they add nothing, or cost too much.
 
     They lie above the bound of log Z by independent atoms, or are not trusted.
     """
@@ -23,7 +27,7 @@ def with_communities(
 
     started = time.perf_counter()
     solution = by_communities(prepared.graph.network, prepared.graph.family, effort, progress)
-    if solution is None:
+    if solution is None or (plain.trusted and solution.log_z < plain.result.log_z + LEAST_GAIN):
         return None
     known = plain.verdict
     verdict = worst_of(solution.verdicts).bounded_by(

@@ -61,7 +61,7 @@ def communities_of(
 ) -> Ints | None:
     """The community of each variable, by number; -1 for those in no factor, or between several.
 
-    None if there are no minima that tell communities apart.
+    None if nothing changes between minima.
     """
     ranges, links = network.ranges, _links(network)
     ends: list[Floats] = []
@@ -89,7 +89,7 @@ def communities_of(
             break
     scopes = [np.zeros(0, np.int64), *(block.scopes.ravel() for block in network.blocks)]
     in_factors = np.isin(np.arange(len(ranges)), np.concatenate(scopes))
-    return _completed(together, links, in_factors) if number > 1 else None
+    return _completed(together, links, in_factors) if number else None
 
 
 def _links(network: GroundNetwork) -> tuple[Ints, Ints]:

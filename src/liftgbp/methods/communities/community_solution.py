@@ -175,7 +175,7 @@ def by_communities(
     inside = VariableMessages(cut.inside, family, cut.boundary, bounds=True, progress=progress)
     search = PhaseSearch(cut, inside, SETTLING)
     minima = search.distinct(starting_chances(network.ranges, seed=1))
-    if minima is None or (minima[0] > 1).sum() < 2:
+    if minima is None or minima[0].max() == 1:
         return None
     number, runs = minima
     fields = np.zeros_like(runs)
