@@ -11,7 +11,6 @@ from liftgbp.solve import Algorithm, SolvedBy, Status
 from liftgbp.strategy.parts import worst_of
 from liftgbp.support.progress import Progress
 
-
 LEAST_GAIN = 1e-3
 """Combinations of minima that add less to log Z change no probability by as much."""
 
