@@ -84,6 +84,7 @@ class Provenance:
     plain       the answers without sums, blocks or larger regions, if these are others
     bounds      what log Z lies in for certain, if that was asked for
     sample      the sample that the answers are read from, or that judged them
+    communities the number of minima of each community that has several
     """
 
     sums: CountSum = NO_SUM
@@ -95,6 +96,7 @@ class Provenance:
     plain: Posterior | None = None
     bounds: Bounds | None = None
     sample: SampleMade | None = None
+    communities: tuple[int, ...] = ()
 
 
 NOTHING_SPECIAL = Provenance()

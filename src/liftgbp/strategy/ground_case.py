@@ -17,6 +17,7 @@ from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.solve import work_of
+from liftgbp.strategy.communities_on_ground import with_communities
 from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
 from liftgbp.strategy.growth import EffortError, grow
 from liftgbp.strategy.parts import may_miss_minima
@@ -105,6 +106,10 @@ class GroundCase:
     def regions_of(self, answers: Posterior) -> object:
         """What is equal for answers over the same regions."""
         return answers.graph.ground_regions
+
+    def by_communities(self, answers: Posterior, effort: Effort) -> Posterior | None:
+        """The answers from minima of communities; none if there are no such, or they cost more."""
+        return with_communities(self._first, answers, effort, self._run.progress)
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
         """A best world: an answer that weighs less than that is wrong."""

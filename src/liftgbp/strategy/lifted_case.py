@@ -222,6 +222,9 @@ class LiftedCase:
             progress=self._run.progress,
         )
 
+    def by_communities(self, answers: Posterior, effort: Effort) -> None:
+        """Communities are those of single objects; classes of them fall into blocks."""
+
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
         """Curvature between halves of classes, worlds, and proven bounds.
 

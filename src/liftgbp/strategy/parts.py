@@ -222,7 +222,7 @@ def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[f
         iterations=max(own.iterations for own in results),
         residual=max(own.residual for own in results),
         log_z=reader.prepared.plan.log_offset + math.fsum(gains),
-        verdict=_together([own.verdict for own in results]),
+        verdict=worst_of([own.verdict for own in results]),
         # Regions of a part have other numbers in the whole.
         flaw=flaw and replace(flaw, region=None),
         remedies=() if doubtful is None else doubtful.result.remedies,
@@ -243,7 +243,7 @@ def _support(answers: Sequence[Posterior]) -> Confirmation | Unconfirmed:
     return max(known, key=lambda own: own.difference, default=Unconfirmed())
 
 
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
+def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
     """The worst of all verdicts; bounds are those of parts, which were judged by them."""
     worst = min(verdicts, key=lambda own: (own.sound, WORST_FIRST.index(own.kind)))
     curvatures = [own.curvature for own in verdicts if own.curvature is not None]

@@ -64,6 +64,8 @@ def methods_for(request: Request, effort: Effort) -> Iterator[Method]:
         yield Blocks(request.blocks, work, is_required=True)
     else:
         yield Blocks(effort.blocks, effort.work, mix=request.blocks is None)
+    if effort.work and not request.names_a_method:
+        yield Communities()
     if effort.work and request.regions is None and not request.sum_over:
         yield LargerRegions()
     if effort.work and request.is_judged_by_samples:
@@ -126,6 +128,9 @@ class Case(Protocol):
 
     def regions_of(self, answers: Posterior) -> object:
         """What is equal for answers over the same regions."""
+
+    def by_communities(self, answers: Posterior, effort: Effort) -> Posterior | None:
+        """The answers from minima of communities; none if there are no such, or they cost more."""
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
         """What judges the best answers, cheap judges first."""
@@ -350,6 +355,24 @@ class Blocks:
 
     def _numbers(self, known: Known) -> dict[int, int]:
         return most_blocks(self.most, lifted(known).classes, by_hand=self.is_required)
+
+
+@dataclass(frozen=True, slots=True)
+class Communities:
+    """Minima of a ground network, combined community by community."""
+
+    name = "communities"
+
+    def could_improve(self, known: Known) -> bool:
+        """Where one minimum was found, and can be trusted, there are no others to combine."""
+        best = known.found
+        runs = (best, *best.provenance.parts)
+        several = not best.trusted or any(len(own.result.points) > 1 for own in runs)
+        return known.case.over_classes is None and several
+
+    def answers(self, known: Known) -> Posterior | None:
+        """The minima of all communities, each combination with its share."""
+        return known.case.by_communities(known.found, known.effort)
 
 
 @dataclass(frozen=True, slots=True)
