@@ -173,6 +173,12 @@ class Summer:
         """
         if not math.isfinite(self._most_work):
             return 0.0
+        points = min(model.space.number, POINTS * MORE_POINTS ** (model.space.dimensions - 1))
+        # Known values may leave few of those that have to be looked at at each point: of 43, six
+        # smokers with friends leave 7.
+        least = max(1, len(self._shattering.normal().parfactors))
+        if points * least * WORK_OF_PARFACTOR > self._most_work:
+            raise _too_much_work()
         solving = 0.0
         try:
             prepared = model.at(model.space.middle).prepared
@@ -182,11 +188,7 @@ class Summer:
             # Other counts may be possible, with as many parfactors as there are ways to split.
             cells = {own.cls: len(own.cells) for own in model.split.splits}
             parfactors = sum(_ways_to_split(p, cells) for p in self._shattering.normal().parfactors)
-        points = min(model.space.number, POINTS * MORE_POINTS ** (model.space.dimensions - 1))
-        # Known values may leave few of those that have to be looked at at each point: of 43, six
-        # smokers with friends leave 7.
-        parfactors = max(1, parfactors, len(self._shattering.normal().parfactors))
-        work = parfactors * WORK_OF_PARFACTOR + solving
+        work = max(parfactors, least) * WORK_OF_PARFACTOR + solving
         if points * work > self._most_work:
             raise _too_much_work()
         return work
