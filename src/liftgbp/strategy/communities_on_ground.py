@@ -26,7 +26,7 @@ def with_communities(
 
     started = time.perf_counter()
     solution = by_communities(prepared.graph.network, prepared.graph.family, effort, progress)
-    if solution is None or (plain.trusted and solution.log_z < plain.result.log_z + LEAST_GAIN):
+    if solution is None or (plain.sound and solution.log_z < plain.result.log_z + LEAST_GAIN):
         return None
     known = plain.verdict
     verdict = worst_of(solution.verdicts).bounded_by(

@@ -367,7 +367,7 @@ class Communities:
         """Where one minimum was found, and can be trusted, there are no others to combine."""
         best = known.found
         runs = (best, *best.provenance.parts)
-        several = not best.trusted or any(len(own.result.points) > 1 for own in runs)
+        several = not best.sound or any(len(own.result.points) > 1 for own in runs)
         return known.case.over_classes is None and several
 
     def answers(self, known: Known) -> Posterior | None:

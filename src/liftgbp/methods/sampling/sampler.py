@@ -204,8 +204,8 @@ def estimated_log_z(
     answers: Posterior,
     drawn: Sample,
     progress: Progress,
-) -> LogZ:
-    """An estimate of log Z by annealing, for a sample that was drawn without one."""
+) -> LogZ | None:
+    """An estimate of log Z for a sample that was drawn without one, if a sound one is found."""
     chain = _Chains(model, sizes, evidence, answers, drawn.chains, drawn.seed, progress)
     return chain.annealed(answers, max(FEWEST_STEPS, drawn.sweeps // 2), progress)
 
