@@ -200,6 +200,19 @@ def sample(
     )
 
 
+def estimated_log_z(
+    model: Model | Network,
+    sizes: Mapping[str, int] | None,
+    evidence: AnyEvidence | Mapping[int, int] | None,
+    answers: Posterior,
+    drawn: Sample,
+    progress: Progress,
+) -> LogZ | None:
+    """An estimate of log Z for a sample that was drawn without one, if a sound one is found."""
+    chain = _Chains(model, sizes, evidence, answers, drawn.chains, drawn.seed, progress)
+    return chain.annealed(answers, max(FEWEST_STEPS, drawn.sweeps // 2), progress)
+
+
 class _Chains:
     """Chains that are ready to go, at worlds that satisfy all hard factors."""
 
