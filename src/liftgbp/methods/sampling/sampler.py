@@ -53,7 +53,8 @@ SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
 
 WEIGHED = 16
-"""After so many sweeps worlds are weighed: the best ones bound log Z."""
+"""After so many sweeps worlds are weighed, or so many worlds that are kept: the best one bounds
+log Z."""
 
 FEWEST_SWEEPS = 8
 """A sample has at least this many sweeps, or R-hat could not be computed."""
@@ -200,17 +201,18 @@ def sample(
     )
 
 
-def estimated_log_z(
-    model: Model | Network,
-    sizes: Mapping[str, int] | None,
-    evidence: AnyEvidence | Mapping[int, int] | None,
-    answers: Posterior,
-    drawn: Sample,
-    progress: Progress,
-) -> LogZ | None:
+def estimated_log_z(answers: Posterior, drawn: Sample, progress: Progress) -> LogZ | None:
     """An estimate of log Z for a sample that was drawn without one, if a sound one is found."""
-    chain = _Chains(model, sizes, evidence, answers, drawn.chains, drawn.seed, progress)
-    return chain.annealed(answers, max(FEWEST_STEPS, drawn.sweeps // 2), progress)
+    network = drawn.tied.network
+    sweeper = Sweeper(network)
+    weights = WorldWeights(sweeper.index)
+    few = np.linspace(0, len(drawn.worlds) - 1, min(len(drawn.worlds), WEIGHED)).astype(np.int64)
+    some = [Worlds.of_bits(network.ranges, drawn.worlds[k]) for k in few.tolist()]
+    best = max(float(weights.full(worlds.planes).max()) for worlds in some)
+    chances = mean_chances(drawn.variables, answers.reader)[drawn.tied.decides, :, 0]
+    steps = max(FEWEST_STEPS, drawn.sweeps // 2)
+    random = np.random.default_rng(drawn.seed)
+    return Annealing(sweeper, weights, chances, steps, random, progress).log_z(some[-1], best)
 
 
 class _Chains:

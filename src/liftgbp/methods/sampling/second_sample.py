@@ -101,10 +101,7 @@ class SecondSample:
         opinion = self.opinion_on(answers)
         if self._mixed is None or isinstance(opinion, Confirmation):
             return answers.supported(opinion)
-        target = self._target
-        annealed = estimated_log_z(
-            target.model, target.sizes, target.evidence, answers, self._mixed, self._progress
-        )
+        annealed = estimated_log_z(answers, self._mixed, self._progress)
         return sampled_posterior(answers, replace(self._mixed, annealed=annealed))
 
     def opinion_on(self, answers: Posterior) -> Confirmation | Unconfirmed:
