@@ -38,6 +38,7 @@ class StructuredCells(CellSum):
         """Sum over all; more than `limits` allow is a `CapacityError`."""
         found = related(normal)
         self._related = found.tables
+        self._block_rules = found.block_rules
         self._limits = limits
         self._sums: dict[int, BlockSums] = {}
         super().__init__(normal, limits.terms, found.tables)
@@ -56,11 +57,11 @@ class StructuredCells(CellSum):
     def _sums_of(self, world: int) -> BlockSums:
         if world not in self._sums:
             sums = self._block_sums(world)
-            work = self._tables.worlds * sums.work
-            if max(work, sums.entries) > self._limits.states:
+            most = self._limits.states // self._tables.worlds
+            # How large blocks are takes memory to find out.
+            if sums.least_work > most or sums.work > most:
                 raise CapacityError(
-                    f"the sum over all {self._related.structure.name}s takes about {work} states, "
-                    f"above {self._limits.states}"
+                    f"a sum over all ways to put objects into blocks takes more than {most} states"
                 )
             self._sums[world] = sums
         return self._sums[world]
@@ -73,8 +74,21 @@ class StructuredCells(CellSum):
             [self._owners[k] for k in self._columns],
             tables[SAME],
             tables[BEFORE],
+            self._rules_logs,
             ordered=self._related.structure.ordered,
         )
+
+    def _rules_logs(self, inside: Ints) -> Floats:
+        """What rules about three objects or more add in blocks with these objects."""
+        owners = [self._owners[k] for k in self._columns]
+        of_class = {
+            cls: inside[[k for k, owner in enumerate(owners) if owner == cls]].sum(axis=0)
+            for cls in self._related.related_classes
+        }
+        logs = np.zeros(inside.shape[1:])
+        for rule in self._block_rules:
+            logs = logs + rule.logs(of_class)
+        return logs
 
     def _pairs(self, world: int) -> Floats:
         """What a pair of objects with given cells adds wherever they are."""
