@@ -329,6 +329,26 @@ def test_named_objects_of_a_linear_order() -> None:
     assert beside(answers, "r(A, x)") == pytest.approx(3 / 4, abs=1e-11)
 
 
+def test_records_that_all_differ_are_exact_by_default() -> None:
+    pairs = [(0, 1), (1, 2), (0, 3), (3, 4), (2, 5), (1, 4)]
+    names = [(f"R{a}", f"R{b}") for a, b in pairs]
+    facts = {"email": names[:2], "alike": names[1:4], "differ": names[4:]}
+    answers = liftgbp.infer(liftgbp.load("example:records"), evidence=facts)
+    assert answers.trusted
+    weights: dict[tuple[int, ...], float] = {}
+    for own in blocks_of(6, ordered=False):
+        total = -0.2 * sum(own[a] == own[b] for a in range(6) for b in range(6) if a != b)
+        for weight, stated in ((3, pairs[:2]), (1, pairs[1:4]), (-2, pairs[4:])):
+            total += weight * sum(own[a] == own[b] for a, b in stated)
+        weights[own] = math.exp(total)
+    whole = math.fsum(weights.values())
+    assert answers.log_z == pytest.approx(math.log(whole), rel=1e-12)
+    for a, b in [*pairs, (0, 2), (0, 5)]:
+        same = math.fsum(weight for own, weight in weights.items() if own[a] == own[b])
+        (row,) = answers.query(f"same(R{a}, R{b})")
+        assert row["true"] == pytest.approx(same / whole, abs=1e-11)
+
+
 # --- limits
 
 

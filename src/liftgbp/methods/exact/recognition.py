@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import TypeAlias
 
@@ -29,8 +30,8 @@ from liftgbp.support.arrays import Floats, Ints
 MOST_TOGETHER = 4
 """Rules about more objects are left to other methods: five objects are in 541 orders."""
 
-MOST_CLASSES = 8
-"""So many objects that are known by name are as many axes of the sum."""
+MOST_CLASSES = 9
+"""So many classes of objects are looked at: rules about three of them are in hundreds."""
 
 Assigned: TypeAlias = Mapping[tuple[Obj, Obj], Values]
 """The values of a relation between some pairs of objects."""
@@ -168,7 +169,15 @@ class _LargeRules:
         classes = self.tables.related_classes
         return [obj for obj in objects_of(parfactor.atoms) if obj[0] in classes]
 
-    @property
+    @cached_property
+    def _about_three(self) -> dict[tuple[int, ...], list[NormalParfactor]]:
+        """The rules about three objects, by the classes of these."""
+        found: dict[tuple[int, ...], list[NormalParfactor]] = {}
+        for own in self.large:
+            found.setdefault(tuple(cls for cls, _ in objects_of(own.atoms)), []).append(own)
+        return found
+
+    @cached_property
     def _allowed(self) -> set[tuple[Values, ...]]:
         """The values between each two of three objects, where these are in blocks."""
         structure = self.tables.structure
@@ -191,10 +200,8 @@ class _LargeRules:
         """Whether a rule rules these values out, between each two of three objects."""
         three = [(cls, classes[:k].count(cls)) for k, cls in enumerate(classes)]
         assigned = dict(zip(combinations(three, 2), values, strict=True))
-        for own in self.large:
+        for own in self._about_three.get(tuple(sorted(classes)), ()):
             objects = objects_of(own.atoms)
-            if sorted(cls for cls, _ in objects) != sorted(classes):
-                continue
             for order in permutations(three):
                 if all(one[0] == other[0] for one, other in zip(objects, order, strict=True)):
                     at = dict(zip(order, objects, strict=True))
