@@ -270,6 +270,56 @@ def test_who_is_first_by_a_property() -> None:
         assert distribution.exactly(k) == pytest.approx(weighs / math.fsum(each), abs=1e-11)
 
 
+@pytest.mark.parametrize(("objects", "weight"), [(7, 0.3), (80, -0.02)])
+def test_sizes_of_blocks(objects: int, weight: float) -> None:
+    """How many objects are in the block of one of them."""
+    model = liftgbp.parse(f"r(t, t)\na(t)\n{EQUIVALENCE}{weight} r(x,y)\n1 a(x)")
+    answers = liftgbp.infer(model, {"t": objects})
+    sums = in_blocks(objects, lambda k: Fraction(math.exp(weight * k * k)))
+    (row,) = answers.query("#{y : r(x,y)}")
+    for k in range(1, min(objects, 12)):
+        ways = math.comb(objects - 1, k - 1) * Fraction(math.exp(weight * k * k))
+        wanted = float(ways * sums[objects - k] / sums[-1])
+        assert row.values.get((str(k),), 0.0) == pytest.approx(wanted, abs=1e-8)
+
+
+def test_ranks_in_a_linear_order_are_uniform() -> None:
+    answers = liftgbp.infer(liftgbp.parse(f"r(t, t)\n{LINEAR}"), {"t": 60})
+    (row,) = answers.query("#{y : r(x,y)}")
+    assert [row.values[str(k),] for k in range(60)] == pytest.approx([1 / 60] * 60, abs=1e-12)
+
+
+COUNTED = ("r(x,y)", "r(y,x) ^ a(y)", "r(x,y) v a(y)", "!r(y,x) ^ f(x,y)")
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    kind=st.sampled_from(["equivalence", "linear order"]),
+    weights=st.tuples(*[st.floats(-1.5, 1.5)] * 3),
+    counted=st.sampled_from(COUNTED),
+    facts=st.sampled_from(["", "a(A)", "r(A,B)"]),
+)
+def test_counts_beside_an_object_are_those_of_a_junction_tree(
+    kind: str, weights: tuple[float, ...], counted: str, facts: str
+) -> None:
+    soft = ["r(x,y) => (a(x) <=> a(y))", "a(x)", "r(x,y) ^ a(x) => f(x,y)"]
+    rules = "\n".join(f"{weight:.12f} {rule}" for weight, rule in zip(weights, soft, strict=True))
+    model = liftgbp.parse(f"r(t, t)\na(t)\nf(t, t)\n{KINDS[kind][0]}{rules}")
+    answers = liftgbp.infer(model, {"t": 3}, evidence=facts, exact=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("liftgbp.methods.exact.structured_cells.related", no_structure)
+        tree = liftgbp.infer(model, {"t": 3}, evidence=facts, exact=True)
+    query = f"#{{y : {counted}}}"
+    for row, other in zip(answers.query(query), tree.query(query), strict=True):
+        for count in range(4):
+            wanted = other.values.get((str(count),), 0.0)
+            assert row.values.get((str(count),), 0.0) == pytest.approx(wanted, abs=1e-8)
+
+
+def no_structure(normal: object) -> None:
+    raise NoCellsError("no structure is looked for")
+
+
 def test_rules_that_follow_count_for_all_objects() -> None:
     text = f"r(t, t)\n{EQUIVALENCE}0.7 r(x,y) ^ r(y,z) => r(x,z)"
     answers = liftgbp.infer(liftgbp.parse(text), {"t": 20})
@@ -358,10 +408,9 @@ def test_what_takes_too_long_is_not_exact() -> None:
         liftgbp.infer(model, {"t": 200}, exact=True)
 
 
-def test_counts_of_related_objects_are_listed_while_they_are_few() -> None:
-    """The block of an object among four, and among too many."""
+def test_counts_beside_two_objects_are_listed_while_they_are_few() -> None:
     model = liftgbp.parse(f"r(t, t)\n{EQUIVALENCE}")
-    (row,) = liftgbp.infer(model, {"t": 4}).query("#{y : r(x,y)} = 2")
-    assert row["true"] == pytest.approx(3 * bell(2) / bell(4), abs=1e-12)
+    row = liftgbp.infer(model, {"t": 3}).query("#{z : r(x,z) ^ r(y,z)} = 3")[-1]
+    assert row["true"] == pytest.approx(1 / bell(3), abs=1e-12)
     with pytest.raises(QueryError):
-        liftgbp.infer(model, {"t": 40}).query("#{y : r(x,y)} = 2")
+        liftgbp.infer(model, {"t": 40}).query("#{z : r(x,z) ^ r(y,z)} = 3")

@@ -175,10 +175,28 @@ class BlockSums:
         possible = (self._member @ every <= left[:, None]).all(axis=0)
         return map(tuple, every[:, possible].T.tolist())
 
+    def beside(self, n: Numbers, placed: Numbers) -> Floats:
+        """The logarithms of the parts of p(n) beside one placed object, for each b.
+
+        b counts the others in its block or, if there is an order, all those that come later.
+        """
+        if not self._ordered:
+            return self._terms(self._plain, n, self._nothing, self._block(placed), placed)
+        ended = self._everywhere((placed,), ended=True)
+        return self._terms(ended, n, placed, self._behind, self._nothing)
+
     def _step(
         self, others: Floats, n: Numbers, earlier: Numbers, block: Floats, placed: Numbers
     ) -> float:
-        """The logarithm of the sum over the last block, which takes placed objects and b of n.
+        """The logarithm of the sum over the last block."""
+        logs = self._terms(others, n, earlier, block, placed)
+        top = float(logs.max())
+        return top if top == -math.inf else top + math.log(np.exp(logs - top).sum())
+
+    def _terms(
+        self, others: Floats, n: Numbers, earlier: Numbers, block: Floats, placed: Numbers
+    ) -> Floats:
+        """The logarithms of what the last block adds that takes placed objects and b of n.
 
         `others` has the sums over what comes before it, with the objects that are placed earlier.
         """
@@ -201,10 +219,7 @@ class BlockSums:
             first = next(k for k, own in enumerate(n) if own)
             with np.errstate(divide="ignore"):
                 logs += np.log(numbers[first] / n[first])
-        top = float(logs.max())
-        if top == -math.inf:
-            return -math.inf
-        return top + math.log(np.exp(logs - top).sum()) + float(beside @ placed)
+        return np.asarray(logs + float(beside @ placed))
 
     def _block(self, placed: Numbers) -> Floats:
         """What b objects add in a block with placed ones, for each b, without what is outside."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from liftgbp.methods.exact.pair_tables import (
     placeholders,
     shares_over,
 )
-from liftgbp.methods.exact.structures import Structure
+from liftgbp.methods.exact.structures import Structure, reverse
 from liftgbp.posterior.events import Truth, spread_over
 from liftgbp.support.arrays import Floats
 
@@ -35,6 +36,7 @@ class RelatedPairs(PairTables):
         self.structure = structure
         self.related_classes = classes
         self._predicate = predicate
+        self._fixed: tuple[int, Obj] | None = None
         self._truths: dict[tuple[Obj, Obj], Truth] = {}
 
     def are_related(self, one: int, other: int) -> bool:
@@ -82,6 +84,21 @@ class RelatedPairs(PairTables):
             shares.append(shares_over(own, given))
         wanted = [1 + given + pair.index(placed(atom, order)) for atom in atoms]
         return kept_axes(np.stack(shares, axis=given), 1 + given, wanted)
+
+    def at(self, relation: int, obj: Obj) -> RelatedPairs:
+        """The same tables where the block of an object lies like this to that of any other."""
+        fixed = copy(self)
+        fixed._fixed = relation, obj
+        return fixed
+
+    def conditional(self, one: Obj, other: Obj, atoms: Sequence[ObjAtom]) -> Floats:
+        """The distribution of atoms about a pair, given the atoms about nothing and both cells."""
+        if self._fixed is None or not self.are_related(one[0], other[0]):
+            return super().conditional(one, other, atoms)
+        relation, obj = self._fixed
+        given = self.given_relation(one, other, atoms)
+        way = relation if one == obj else reverse(relation)
+        return np.asarray(given.take(way, axis=given.ndim - len(atoms) - 1))
 
     def link(self, one: Obj, other: Obj) -> ObjAtom:
         """The atom of the relation from one object to another."""
