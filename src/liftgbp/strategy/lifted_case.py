@@ -95,6 +95,13 @@ class LiftedCase:
 
         return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
 
+    def exact_by_structure(self, states: int) -> Posterior:
+        """The same if a relation is an equivalence or an order, or else a `CapacityError`."""
+        from liftgbp.methods.exact.recognition import related
+
+        related(self._normal)
+        return self.exact(states)
+
     def over(self, regions: Family, effort: Effort) -> Posterior:
         """The answers with one block per class, over a family of regions or growing ones."""
         if regions != GROWING:
