@@ -6,7 +6,16 @@ import pytest
 
 from liftgbp.posterior.results import ChoiceKind, GrowthEnd
 from liftgbp.report.wording import ADVICE, CHOICES, GROWTH_ENDS, WORDINGS, sentence, solver_text
-from liftgbp.solve import Algorithm, Finding, Flaw, IndependentAtoms, Remedy, SolvedBy, Status
+from liftgbp.solve import (
+    Algorithm,
+    Finding,
+    Flaw,
+    IndependentAtoms,
+    KnownWorlds,
+    Remedy,
+    SolvedBy,
+    Status,
+)
 
 
 def test_every_value_has_words() -> None:
@@ -44,9 +53,10 @@ def test_no_two_findings_say_the_same() -> None:
             "independent atoms over blocks of 5, 5 and 2, 1, mixed in all ways,",
         ),
         (IndependentAtoms(atom="s"), "independent atoms for each value of one s"),
+        (KnownWorlds(3.5), "a best world and its renamings"),
     ],
 )
-def test_what_reaches_a_bound(by: IndependentAtoms, words: str) -> None:
+def test_what_reaches_a_bound(by: IndependentAtoms | KnownWorlds, words: str) -> None:
     assert (
         sentence(Finding(Flaw.TOO_LIGHT, (1.0,), by=by)) == f"log Z is 1 below what {words} reach"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from liftgbp.posterior import Confirmation, Silence, Support, Unconfirmed
 from liftgbp.posterior.results import Choice, ChoiceKind, GrowthEnd, GrowthStop
 from liftgbp.solve import (
     NO_BLOCKS,
@@ -13,6 +14,7 @@ from liftgbp.solve import (
     Flaw,
     IndependentAtoms,
     Kind,
+    KnownWorlds,
     Remedy,
     SolvedBy,
     Status,
@@ -45,6 +47,9 @@ WORDINGS: dict[Flaw | Status, str] = {
         "rounding hides the minimum of the free energy; the answer is that of independent atoms"
     ),
     Flaw.NO_BETTER_MINIMUM: "no minimum is worth as much as these independent atoms over blocks",
+    Flaw.COSTLY_MINIMUM: (
+        "to find the minimum beside these independent atoms over blocks takes more effort"
+    ),
     Flaw.TOO_LARGE: "the Hessian of the free energy is too large",
     Flaw.NEGATIVE_ENTROPY: "the entropy {0:.4g} is negative",
     Flaw.LARGE_ENTROPY: "the entropy {0:.4g} exceeds its bound {1:.4g}",
@@ -79,6 +84,23 @@ WORDINGS: dict[Flaw | Status, str] = {
 }
 """What each finding says; what stands in braces are its numbers and places."""
 
+CONFIRMATIONS: dict[Support, str] = {
+    Support.SAMPLE: "a sample says the same",
+    Support.SMALLER_SAMPLE: "at {sizes} a sample says the same, and the answer keeps its structure",
+    Support.PART: "in a part of the network ({sizes}) a sample says the same",
+}
+"""What speaks for an answer."""
+
+SILENCES: dict[Silence, str] = {
+    Silence.NOT_ASKED: "no second opinion was asked for",
+    Silence.TOO_LARGE: "a sample of so many atoms takes more effort",
+    Silence.NO_WORLD: "no chain of a sample found a possible world",
+    Silence.NOT_MIXED: "the chains of a sample{at} have not mixed",
+    Silence.SAMPLE_DIFFERS: "a sample{at} differs from the same method by {0:.2g} in {about}",
+    Silence.OTHER_STRUCTURE: "the structure of the answer is another one{at}",
+}
+"""Why nothing speaks for an answer."""
+
 NEARLY_ALL = 0.995
 """Counts with a larger share are called all of them."""
 
@@ -96,18 +118,39 @@ def sentence(finding: Finding | None) -> str:
     return WORDINGS[finding.kind].format(
         *finding.numbers,
         about=finding.about,
-        by=independent_atoms(finding.by or NO_BLOCKS),
+        by=reached_by(finding.by or NO_BLOCKS),
         cause=sentence(finding.cause),
         counts="none of the counts that are summed over can" if share > NEARLY_ALL else counts,
     )
 
 
-def independent_atoms(by: IndependentAtoms) -> str:
+def support_text(support: Confirmation | Unconfirmed) -> str:
+    """What speaks for an answer besides its own method, or why nothing does.
+
+    >>> support_text(Confirmation(Support.SAMPLE, 0.0023, "r(x,y)"))
+    'a sample says the same; the largest difference is 0.0023, in r(x,y)'
+    >>> support_text(Unconfirmed())
+    'nothing contradicts the answer, but no second opinion was asked for'
+    """
+    sizes = ", ".join(f"{sort} = {size}" for sort, size in support.sizes.items())
+    if isinstance(support, Unconfirmed):
+        at = f" at {sizes}" if sizes else ""
+        why = SILENCES[support.why].format(*support.numbers, at=at, about=support.about)
+        return f"nothing contradicts the answer, but {why}"
+    words: str = CONFIRMATIONS[support.by].format(sizes=sizes)
+    if not support.about:
+        return words
+    return f"{words}; the largest difference is {support.difference:.2g}, in {support.about}"
+
+
+def reached_by(by: IndependentAtoms | KnownWorlds) -> str:
     """What reaches a lower bound of log Z.
 
-    >>> independent_atoms(IndependentAtoms(((6 * 10**99, 4 * 10**99),)))
+    >>> reached_by(IndependentAtoms(((6 * 10**99, 4 * 10**99),)))
     'independent atoms over blocks of 6e+99, 4e+99'
     """
+    if isinstance(by, KnownWorlds):
+        return "a best world and its renamings"
     words = "independent atoms"
     if by.blocks:
         listed = (", ".join(f"{size:.12g}" for size in own) for own in by.blocks)
@@ -161,8 +204,8 @@ def reason(flaw: str, remedies: Sequence[Remedy]) -> str:
 
 def verdict_text(verdict: Verdict) -> str:
     """What is known about a point, in one line."""
-    if verdict.kind is Kind.EXACT:
-        return "exact"
+    if verdict.kind in (Kind.EXACT, Kind.SAMPLED):
+        return str(verdict.kind.value)
     curvatures = []
     if verdict.curvature is not None:
         curvatures.append(f"smallest curvature {verdict.curvature:.2g}")
@@ -195,8 +238,12 @@ def solver_text(solver: SolvedBy) -> str:
     match solver.algorithm:
         case Algorithm.SUM_OVER_CELLS:
             return f"exact (a sum over {counted(solver.size, 'count')})"
+        case Algorithm.SUM_OVER_ARRANGEMENTS:
+            return f"exact (a sum over blocks of objects, for {counted(solver.size, 'count')})"
         case Algorithm.JUNCTION_TREE:
             return f"exact (a junction tree with {solver.size} states)"
+        case Algorithm.SAMPLING:
+            return f"sampling ({counted(solver.size, 'chain')})"
     return str(solver.algorithm.value)
 
 

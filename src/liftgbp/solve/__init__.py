@@ -23,6 +23,7 @@ from liftgbp.solve.findings import (
     Finding,
     Flaw,
     IndependentAtoms,
+    KnownWorlds,
     SolvedBy,
     Status,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "Flooding",
     "IndependentAtoms",
     "Kind",
+    "KnownWorlds",
     "Point",
     "Points",
     "Remedy",

@@ -38,12 +38,14 @@ class Algorithm(HasCard, Enum):
     DESCENT = "descent"
     INDEPENDENT_ATOMS = "independent atoms"
     SUM_OVER_CELLS = "sum over cells"
+    SUM_OVER_ARRANGEMENTS = "sum over arrangements in blocks"
     JUNCTION_TREE = "junction tree"
+    SAMPLING = "sampling"
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedBy:
-    """What found an answer; `size` is how many counts or states an exact one took."""
+    """What found an answer; `size` is how many counts, states or chains it took."""
 
     algorithm: Algorithm
     size: int = 0
@@ -73,6 +75,7 @@ class Flaw(HasCard, Enum):
     HIDDEN_CURVATURE = "hidden curvature"
     HIDDEN_MINIMUM = "hidden minimum"
     NO_BETTER_MINIMUM = "no better minimum"
+    COSTLY_MINIMUM = "costly minimum"
     TOO_LARGE = "too large"
     # --- beliefs that are impossible
     NEGATIVE_ENTROPY = "negative entropy"  # the entropy
@@ -118,6 +121,16 @@ NO_BLOCKS = IndependentAtoms()
 
 
 @dataclass(frozen=True, slots=True)
+class KnownWorlds:
+    """A best world and its renamings, whose weights alone reach a lower bound of log Z.
+
+    log_number  the log of how many worlds these are, at least
+    """
+
+    log_number: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Finding(HasCard):
     """Something that is wrong, and where.
 
@@ -139,5 +152,5 @@ class Finding(HasCard):
     numbers: tuple[float, ...] = ()
     region: int | None = None
     about: str = ""
-    by: IndependentAtoms | None = None
+    by: IndependentAtoms | KnownWorlds | None = None
     cause: Finding | None = None

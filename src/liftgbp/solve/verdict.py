@@ -16,7 +16,7 @@ from liftgbp.plan import Layout, Plan
 from liftgbp.solve.bounds import Bounds, Limits, in_balls, limits_of
 from liftgbp.solve.certified import CertifiedPoint, Proof
 from liftgbp.solve.energy import Energy, one_thread, polytope, rounding_hides_entropy, scale_of
-from liftgbp.solve.findings import NO_BLOCKS, Finding, Flaw, IndependentAtoms
+from liftgbp.solve.findings import NO_BLOCKS, Finding, Flaw, IndependentAtoms, KnownWorlds
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.search import PointBatch, nearest_consistent
 from liftgbp.solve.tolerances import Tolerances
@@ -42,6 +42,7 @@ class Kind(HasCard, Enum):
     VALLEY = "any point of a flat valley"
     PRODUCT = "independent atoms"
     EXACT = "exact"
+    SAMPLED = "sampled"
     UNCHECKED = "not checked"
     UNKNOWN = "unknown"
 
@@ -55,13 +56,14 @@ class Verdict(Reported):
                    entropy; positive at a minimum, `None` where it was not computed
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
                    flat valley (others are as good), independent atoms (no stationary point, but
-                   worlds that all minima lack), exact (no approximation at all), not checked (the
+                   worlds that all minima lack), exact (no approximation at all), sampled (no
+                   approximation, but with standard errors), not checked (the
                    Hessian is too large, and other minima are not ruled out), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
     count_margin   how far exchangeable atoms are from excluding each other more than their number
                    allows, in proportion; negative where no joint distribution has such pairs
-    log_z_bound    what the true log Z is at least, since independent atoms reach it
+    log_z_bound    what the true log Z is at least, since independent atoms or worlds reach it
     log_z_slack    how far rounding may take a log Z below that bound
     log_z_ceiling  what the true log Z is at most, if that was proven
     ceiling_slack  how far rounding may take a log Z above that
@@ -90,7 +92,7 @@ class Verdict(Reported):
     log_z_slack: float
     implausible: Finding | None = None
     unknown: Finding | None = None
-    bound_by: IndependentAtoms = NO_BLOCKS
+    bound_by: IndependentAtoms | KnownWorlds = NO_BLOCKS
     broken_curvature: float | None = None
     log_z_ceiling: float = math.inf
     ceiling_slack: float = 0.0
@@ -152,7 +154,8 @@ class Verdict(Reported):
     def breaks(self) -> bool:
         """Whether objects of a class would rather behave differently, as far as is known."""
         bent = self.broken_curvature is not None and self.kind is Kind.SADDLE
-        return bent or bool(self.bound_by.blocks)
+        by = self.bound_by
+        return bent or (isinstance(by, IndependentAtoms) and bool(by.blocks))
 
     def shortfall(self, log_z: float) -> float:
         """By how much a log Z falls short of the bound; zero if it does not, up to rounding."""
@@ -171,7 +174,7 @@ class Verdict(Reported):
         over = self.excess(log_z)
         return Finding(Flaw.TOO_HEAVY, (over,)) if over else None
 
-    def bounded_by(self, log_z: float, by: IndependentAtoms, slack: float) -> Verdict:
+    def bounded_by(self, log_z: float, by: IndependentAtoms | KnownWorlds, slack: float) -> Verdict:
         """The verdict with another bound of log Z, and what reaches it."""
         return replace(self, log_z_bound=log_z, log_z_slack=slack, bound_by=by)
 

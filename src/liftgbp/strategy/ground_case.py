@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from liftgbp.evidence import Problem
 from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, GROWING, Family
 from liftgbp.methods.effort import EFFORTS, LOOPS, Effort
-from liftgbp.methods.sampling.sampled_judge import SampledJudge
+from liftgbp.methods.sampling.sampler import Target
+from liftgbp.methods.sampling.second_sample import WORK, SecondSample
 from liftgbp.plan import compile_plan
-from liftgbp.posterior import Posterior
+from liftgbp.posterior import Confirmation, Posterior, Unconfirmed
 from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.solve import work_of
+from liftgbp.strategy.communities_on_ground import with_communities
 from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
 from liftgbp.strategy.growth import EffortError, grow
 from liftgbp.strategy.parts import may_miss_minima
@@ -38,7 +41,10 @@ minutes on UW-CSE, where the answer is found in five. Thorough effort has no suc
 
 
 class GroundCase:
-    """A ground network, prepared by `prepare` for a family of regions, and what it is about."""
+    """A ground network, prepared by `prepare` for a family of regions.
+
+    `target` writes out what is sampled.
+    """
 
     over_classes = None
 
@@ -47,13 +53,13 @@ class GroundCase:
         prepare: Callable[[Family], PreparedGround],
         regions: Family | None,
         run: Run,
+        target: Callable[[], Target],
         most_work: float = MOST_WORK,
         fewest_iterations: int = FEWEST_ITERATIONS,
-        problem: Problem | None = None,
     ) -> None:
         first = FACTOR_SCOPES if regions in (None, GROWING) else regions
         self._first = prepare(first)
-        self._run, self._problem = run, problem
+        self._run, self._target = run, target
         self._most_work, self._fewest = most_work, fewest_iterations
 
     def prepare(self) -> None:
@@ -105,11 +111,33 @@ class GroundCase:
         """What is equal for answers over the same regions."""
         return answers.graph.ground_regions
 
+    def by_communities(self, answers: Posterior, effort: Effort) -> Posterior | None:
+        """The answers from minima of communities; none if there are no such, or they cost more."""
+        return with_communities(self._first, answers, effort, self._run.progress)
+
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """A sample of the problem; networks of other tools have none."""
-        if self._problem is None or not (effort.work and request.is_judged_by_samples):
+        """A best world: an answer that weighs less than that is wrong."""
+        if not effort.work or request.names_a_method:
             return ()
-        return [SampledJudge(effort.name, self._problem, self._run.progress)]
+        from liftgbp.worlds.world_judge import WorldJudge, weight_on_ground
+
+        run = self._run
+        weigh = partial(weight_on_ground, self._first.graph.network, effort.name)
+        return [WorldJudge(weigh, run.descent.tolerances, run.progress)]
+
+    def smaller_worlds(
+        self, answers: Posterior, request: Request, effort: Effort
+    ) -> Confirmation | Unconfirmed:
+        """What a part of the network says about answers that no sample could judge."""
+        from liftgbp.strategy.part_of_network import support_of
+
+        return support_of(answers, self._first, effort, self._run)
+
+    def second_sample(self, effort: Effort) -> SecondSample:
+        """What a sample says about answers."""
+        network = self._first.graph.network
+        atoms, factors = len(network.ranges), network.factors
+        return SecondSample(WORK[effort.name], self._target, atoms, factors, self._run.progress)
 
     def _over(self, family: Family) -> PreparedGround:
         """The same network over another family of regions."""

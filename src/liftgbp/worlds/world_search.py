@@ -16,7 +16,7 @@ from typing import Protocol
 from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.ground.formats import Network
 from liftgbp.lift.shatter import NormalModel, ObjectClasses, Shattering
-from liftgbp.lift.shatter.normal import pattern_of
+from liftgbp.lift.shatter.normal import ObjAtom, pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
@@ -246,11 +246,15 @@ def _without_tables(objects: ObjectClasses, table_cap: int) -> NormalModel:
     return replace(Shattering(alone, table_cap=table_cap).normal(), problem=problem)
 
 
+def touched_patterns(normal: NormalModel) -> set[ObjAtom]:
+    """The patterns of atoms that some factor touches."""
+    return {pattern_of(atom) for own in normal.parfactors for atom in own.atoms}
+
+
 def free_atoms(normal: NormalModel) -> dict[str, int]:
     """How many atoms of each predicate no factor touches, and no evidence."""
-    patterns = {pattern_of(atom) for own in normal.parfactors for atom in own.atoms}
     touched = Counter[int]()
-    for kind, objects in patterns:
+    for kind, objects in touched_patterns(normal):
         used = Counter(cls for cls, _ in set(objects))
         ways = (math.perm(normal.class_sizes[cls], number) for cls, number in used.items())
         touched[kind] += math.prod(ways)

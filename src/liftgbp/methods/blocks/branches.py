@@ -136,7 +136,9 @@ class Branches:
         reading = _Reading(base, self._field, self._places)
         plan = base.prepared.plan
         starts = [reading.beliefs(found.products, soften) for soften in (_unchanged, _raised)]
-        solution = self._descent.from_beliefs([plan], [starts], [bound])[0]
+        solution = self._descent.from_beliefs(plan, starts, bound)
+        if solution is None:
+            return []
         broken = self._broken(reading, found, solution)
         summed = partial(self._summed, found, peak, base, reading)
         if not broken and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
@@ -151,22 +153,27 @@ class Branches:
         if max(broken, default=-math.inf) < product:
             # A start that arrives at blocks that are nearly alike has made the other one give up
             # (the chain over 13 and 14 objects).
-            alone = self._descent.from_beliefs([plan], [starts[:1]], [bound])[0]
-            broken |= self._broken(reading, found, alone)
+            alone = self._descent.from_beliefs(plan, starts[:1], bound)
+            broken |= {} if alone is None else self._broken(reading, found, alone)
         if not broken:
             return []
         best = solution.only(broken[max(broken)])
         return self._with_images(found, base, reading, best, summed)
 
-    def product(self, found: Found) -> list[Branch]:
-        """The product itself as a branch, and its images; none if hard formulas rule it out."""
+    def product(self, found: Found, why: Flaw) -> list[Branch]:
+        """The product itself as a branch, and its images; none if hard formulas rule it out.
+
+        `why` says why there is no minimum to take instead.
+        """
         peak = self._of_cells(found.sizes)
         base = self._at(peak)
         if base is None:
             return []
         reading = _Reading(base, self._field, self._places)
         beliefs = reading.beliefs(found.products, _unchanged)
-        solution = self._independent(found, base.prepared.plan, beliefs, Flaw.NO_BETTER_MINIMUM)
+        solution = self._independent(found, base.prepared.plan, beliefs, why)
+        if solution.log_z == -math.inf:
+            return []
         roles = symmetries(found.products, self._field)
         told = label_information(found.products, self._field)
         told = max(told, found.information - math.log(roles))

@@ -39,6 +39,7 @@ from liftgbp.solve import (
     Finding,
     Flaw,
     IndependentAtoms,
+    KnownWorlds,
     Remedy,
     Solution,
     exact_logs_z,
@@ -52,11 +53,12 @@ NEGLIGIBLE = 25.0
 """Products whose worth falls short of the best by more than this, in nats, are not followed. Where
 rounding hides minima, the worst of them may seem to be the best (friends-knows over 1e12)."""
 
-WORK_OF_REGION = 3e6
+WORK_OF_REGION = 1.5e6
 """What it takes to build a region over blocks with its edges, as `solve.work_of` counts work."""
 
-NEWTON_STEPS = 5
-"""How many Newton steps descent is taken to need from a product; an estimate."""
+WORK_OF_DESCENT = 1.0
+"""What descent from a product takes, for each belief and pair of equations; measured on three
+blocks of the transitive relation, with facts that name none to four people."""
 
 SMALLEST_SHARE = 1e-12
 """Points with a smaller share are left out of the mixture."""
@@ -87,11 +89,11 @@ class Mixture(Source):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What log Z is at least, since some independent atoms reach it."""
+    """What log Z is at least, since some independent atoms or worlds reach it."""
 
     log_z: float
     slack: float
-    by: IndependentAtoms = NO_BLOCKS
+    by: IndependentAtoms | KnownWorlds = NO_BLOCKS
 
     def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their log Z is below the bound."""
@@ -150,9 +152,7 @@ class _Mixer:
 
     def run(self, mix: bool) -> tuple[Posterior, Bound]:
         answers, bound = self._found(mix)
-        if answers.trusted and rounding_hides_entropy(
-            self._prepared.plan, self._descent.tolerances
-        ):
+        if answers.sound and rounding_hides_entropy(self._prepared.plan, self._descent.tolerances):
             verdict = answers.result.verdict.contradicted_by(Finding(Flaw.HIDDEN_BLOCKS))
             answers = answers.judged(verdict)
         return answers, bound
@@ -169,7 +169,12 @@ class _Mixer:
         if not found:
             return self._answers, Bound(-math.inf, 0.0)
         bound = self._bound(found)
-        followed = [own for own in found[1:] if mix and not own.alike and self._is_cheap(own)]
+        paying = [own for own in found[1:] if mix and not own.alike]
+        if paying:
+            answers = self._of_costly_product(max(paying, key=lambda own: own.total), bound)
+            if answers is not None:
+                return answers, bound
+        followed = [own for own in paying if self._is_cheap(own)]
         best = max((own.total for own in followed), default=0.0)
         least = best - NEGLIGIBLE - ROUNDING * abs(best)
         branches = [
@@ -181,25 +186,42 @@ class _Mixer:
         answers = bound.judge(self._mixed(branches) if branches else self._answers)
         if mix and answers.result.verdict.shortfall(answers.result.log_z):
             # The mean field is not worse than anything else (the chain over 10 objects).
-            answers = self._of_product(found, bound) or answers
+            cheap = [own for own in paying if self._is_cheap(own)]
+            if cheap:
+                answers = self._of_product(max(cheap, key=lambda own: own.total), bound) or answers
         return answers, bound
 
-    def _of_product(self, found: Sequence[Found], bound: Bound) -> Posterior | None:
-        """The answers of the best product over blocks; none if it reaches less than the bound."""
-        differ = [own for own in found[1:] if not own.alike and self._is_cheap(own)]
-        if not differ:
-            return None
-        best = max(differ, key=lambda own: own.total)
-        branches = self._branches(best).product(best)
+    def _of_product(
+        self, found: Found, bound: Bound, why: Flaw = Flaw.NO_BETTER_MINIMUM
+    ) -> Posterior | None:
+        """The answers of a product over blocks; none if it reaches less than the bound."""
+        branches = self._branches(found).product(found, why)
         if not branches:
             return None
         answers = bound.judge(self._mixed(branches, alone=True))
-        return answers if answers.trusted else None
+        return answers if answers.sound else None
+
+    def _of_costly_product(self, found: Found, bound: Bound) -> Posterior | None:
+        """The answers of the best product where descent from it takes too long.
+
+        None if they are worth less than those with one block, as the free energy may know better.
+        Facts that name a few objects make regions many, and blocks pay none the less.
+        """
+        if self._is_cheap(found) or self._works(found)[0] > self._most_work:
+            return None
+        answers = self._of_product(found, bound, Flaw.COSTLY_MINIMUM)
+        if answers is None or answers.result.log_z < self._answers.result.log_z:
+            return None
+        return answers
 
     def _is_cheap(self, found: Found) -> bool:
+        return sum(self._works(found)) <= self._most_work
+
+    def _works(self, found: Found) -> tuple[float, float]:
+        """What it takes to build the regions over blocks, and to descend from a product."""
         blocks = dict(enumerate(found.products.blocks))
         regions, step = size_of_parts(self._prepared, blocks)
-        return WORK_OF_REGION * regions + NEWTON_STEPS * step <= self._most_work
+        return WORK_OF_REGION * regions, WORK_OF_DESCENT * step
 
     # --- classes and cells
 
@@ -247,7 +269,7 @@ class _Mixer:
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
         # The answer with one block may be trusted, though halves of classes may differ.
         judge = HalvesJudge(self._shattering, self._descent.tolerances, self._most_work)
-        if not alone and judge.judge(base).trusted:
+        if not alone and judge.judge(base).sound:
             parts.append((self._base_weight(), self._reader))
         shares, total = _shares([weight for weight, _ in parts])
         kept = [

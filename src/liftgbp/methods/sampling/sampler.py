@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from liftgbp.ground.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.ground.grounding.from_classes import ground_classes
 from liftgbp.lift.shatter import Shattering, object_classes
 from liftgbp.lift.via import groundings, open_atoms
-from liftgbp.methods.sampling.annealing import LogZ, anneal, possible_worlds
+from liftgbp.methods.sampling.annealing import Annealing, LogZ, possible_worlds
 from liftgbp.methods.sampling.chain_starts import (
     Variables,
     allotted,
@@ -58,6 +59,10 @@ FEWEST_SWEEPS = 8
 FEWEST_STEPS = 50
 """The fewest steps of annealing; where time allows fewer, log Z is left out."""
 
+MOST_STEPS = 200
+"""The most steps of annealing beside a sample that takes the place of an answer: more would take
+longer than the sample."""
+
 FOR_LOG_Z = 0.25
 """The part of the time that is for log Z."""
 
@@ -97,6 +102,51 @@ class _Kept:
     def worlds(self) -> Words:
         """All worlds that are kept."""
         return np.array(self._worlds, np.uint64).reshape(len(self), len(self._rows), self._width)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Target:
+    """What is sampled: a problem, the network that is left of it, and its atoms."""
+
+    problem: Problem
+    network: GroundNetwork
+    atoms: AtomTable
+
+    @classmethod
+    def of(
+        cls,
+        model: Model | Network,
+        sizes: Mapping[str, int] | None,
+        evidence: AnyEvidence | Mapping[int, int] | None,
+        progress: Progress,
+    ) -> Target:
+        """A model for some sizes, or a network of another tool, under evidence."""
+        progress("writing out ground atoms", 0, 1)
+        if isinstance(model, Network):
+            if sizes:
+                raise wrong_type("sizes", "left out, since a network has no domains", sizes)
+            if isinstance(evidence, Evidence):
+                raise wrong_type(
+                    "evidence", "a .uai.evid file, or a mapping of variables", evidence
+                )
+            seen = model.observed(cast("Mapping[int, int] | str | None", evidence))
+            problem, atoms = model.as_problem(seen)
+            return cls(problem, model.conditioned(seen), atoms)
+        problem = Problem.of(model, cast("AnyEvidence | None", evidence), sizes)
+        return cls.of_problem(problem, progress)
+
+    @classmethod
+    def of_problem(cls, problem: Problem, progress: Progress) -> Target:
+        """A model under evidence."""
+        _check_size(problem)
+        if problem.evidence:
+            network = ground_network(problem, progress=progress)
+        else:
+            # Without evidence there is nothing to join, so that no database is needed.
+            network = ground_classes(Shattering(object_classes(problem)).normal())
+        if network.atoms is None:
+            raise InternalError("a ground model without a table of its atoms")
+        return cls(problem, network, network.atoms)
 
 
 MOST_CHAINS = 2**20
@@ -147,9 +197,31 @@ def sample(
         seconds = checked_seconds(seconds)
     check_function("progress", progress)
     clock = _Clock(limit, seconds, log_z, reporting(progress))
+    return _drawn(
+        lambda: Target.of(model, sizes, evidence, clock.progress),
+        posterior,
+        width * WORD,
+        seed,
+        clock,
+    )
+
+
+def drawn_from(target: Target, answers: Posterior, sweeps: int, progress: Progress) -> Sample:
+    """A sample without log Z, of 64 chains that start at what some answers are made of."""
+    clock = _Clock(sweeps, None, False, progress)
+    return _drawn(lambda: target, answers, WORD, 0, clock)
+
+
+def _drawn(
+    target: Callable[[], Target],
+    posterior: Posterior | None,
+    chains: int,
+    seed: int,
+    clock: _Clock,
+) -> Sample:
     try:
         with clock.watched():
-            chain = _Chains(model, sizes, evidence, posterior, width * WORD, seed, clock.progress)
+            chain = _Chains(target(), posterior, chains, seed, clock.progress)
             clock.start(len(chain.tied.network.ranges))
             thinned = _Kept(chain.tied.network.ranges, chain.worlds.chains)
             while clock.goes_on():
@@ -162,14 +234,16 @@ def sample(
         clock.check_enough()
     except KeyboardInterrupt:
         clock.interrupt()
-    annealed = None
+    annealed, notes = None, []
     steps = clock.steps()
     if steps:
         try:
             annealed = chain.annealed(posterior, steps, clock.progress)
+            if annealed is None:
+                notes.append("log Z is left out: annealing contradicts the sampled worlds")
         except KeyboardInterrupt:
             clock.interrupt()
-    notes = list(clock.notes)
+    notes += clock.notes
     if chain.lost:
         total = counted(chain.worlds.chains, "chain")
         notes.insert(0, f"{chain.lost} of {total} found no possible world of their own")
@@ -195,24 +269,29 @@ def sample(
     )
 
 
+def estimated_log_z(
+    target: Target, answers: Posterior, drawn: Sample, progress: Progress
+) -> LogZ | None:
+    """An estimate of log Z for a sample that was drawn without one, if a sound one is found."""
+    chain = _Chains(target, answers, drawn.chains, drawn.seed, progress)
+    return chain.annealed(answers, max(FEWEST_STEPS, min(MOST_STEPS, drawn.sweeps // 2)), progress)
+
+
 class _Chains:
     """Chains that are ready to go, at worlds that satisfy all hard factors."""
 
     def __init__(
         self,
-        model: Model | Network,
-        sizes: Mapping[str, int] | None,
-        evidence: AnyEvidence | Mapping[int, int] | None,
+        target: Target,
         answers: Posterior | None,
         chains: int,
         seed: int,
         progress: Progress,
     ) -> None:
-        progress("writing out ground atoms", 0, 1)
-        self.problem, network, atoms = _grounded(model, sizes, evidence, progress)
+        self.problem, network = target.problem, target.network
         _check_answers(answers, self.problem)
         predicates = tuple(self.problem.model.predicates.values())
-        self.variables = Variables(atoms, network.ranges, predicates)
+        self.variables = Variables(target.atoms, network.ranges, predicates)
         progress("preparing chains", 0, 1)
         self.tied = tie(network)
         self.sweeper = Sweeper(self.tied.network)
@@ -234,12 +313,12 @@ class _Chains:
         self.sweeper.sweep(self.worlds, self.random)
         self.moves.after_sweep(number, self.worlds, self.random)
 
-    def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ:
-        """An estimate of log Z."""
+    def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ | None:
+        """An estimate of log Z, unless the worlds of the chains refute it."""
         reader = None if answers is None else answers.reader
         chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
-        chains = self.worlds.chains
-        return anneal(self.sweeper, self.weights, chances, steps, chains, self.random, progress)
+        annealing = Annealing(self.sweeper, self.weights, chances, steps, self.random, progress)
+        return annealing.log_z(self.worlds)
 
 
 class _Clock:
@@ -315,45 +394,19 @@ class _Clock:
         return self._limit is None or self.done < self._limit
 
     def steps(self, fewest: int = FEWEST_STEPS) -> int:
-        """How many steps of annealing there are: half the sweeps, or what time allows."""
+        """How many steps of annealing there are, there and back: half the sweeps, or what time
+        allows."""
         if not self._log_z or self.interrupted:
             return 0
         if self._until is None:
             return max(fewest, self.done // 2)
         now = time.perf_counter()
         of_sweep = (now - self._started) / max(1, self.done)
-        steps = int(max(0.0, self._until - now) / max(of_sweep, 1e-6))
+        steps = int(max(0.0, self._until - now) / max(of_sweep, 1e-6)) // 2
         if steps < fewest:
             self.notes.append("no time was left to estimate log Z")
             return 0
         return steps
-
-
-def _grounded(
-    model: Model | Network,
-    sizes: Mapping[str, int] | None,
-    evidence: AnyEvidence | Mapping[int, int] | None,
-    progress: Progress,
-) -> tuple[Problem, GroundNetwork, AtomTable]:
-    """What is known, the network that it leaves, and the atoms of its variables."""
-    if isinstance(model, Network):
-        if sizes:
-            raise wrong_type("sizes", "left out, since a network has no domains", sizes)
-        if isinstance(evidence, Evidence):
-            raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
-        seen = model.observed(cast("Mapping[int, int] | str | None", evidence))
-        problem, atoms = model.as_problem(seen)
-        return problem, model.conditioned(seen), atoms
-    problem = Problem.of(model, cast("AnyEvidence | None", evidence), sizes)
-    _check_size(problem)
-    if problem.evidence:
-        network = ground_network(problem, progress=progress)
-    else:
-        # Without evidence there is nothing to join, so that no database is needed.
-        network = ground_classes(Shattering(object_classes(problem)).normal())
-    if network.atoms is None:
-        raise InternalError("a ground model without a table of its atoms")
-    return problem, network, network.atoms
 
 
 def _check_answers(answers: Posterior | None, problem: Problem) -> None:

@@ -45,6 +45,7 @@ class _Effort:
     placements  the most placements of the variables of a rule
     states      the most states of tables while values are found
     tries       starts where that is too many
+    pairs       the most values that are also changed in pairs from there
     """
 
     plain: int
@@ -53,13 +54,17 @@ class _Effort:
     placements: int
     states: int
     tries: int
+    pairs: int = 60
 
 
 EFFORTS = {
+    "brief": _Effort(2, 2, 0, 600, 2**13, 1, 0),
     "quick": _Effort(2, 2, 0, 2_000, 2**13, 4),
     "normal": _Effort(3, 3, 2, 6_000, 2**15, 8),
     "thorough": _Effort(4, 4, 4, 30_000, 2**19, 30),
 }
+"""By effort; `brief` is for worlds that only judge other answers, and takes some hundredths of a
+second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +244,7 @@ class _Search:
                 effort.states,
                 effort.tries,
                 self._budget.seed,
+                effort.pairs,
             )
             polynomial = terms.polynomial(values)
             sizes, number = climbed(

@@ -18,9 +18,6 @@ from liftgbp.support.limits import checkpoint
 Factor: TypeAlias = tuple[tuple[int, ...], npt.NDArray[np.object_]]
 """A table of whole numbers with the variables of its axes, in ascending order."""
 
-PAIRS_OF = 60
-"""Up to this many variables, pairs of them change together where no single one helps."""
-
 
 def best_values(
     ranges: Sequence[int],
@@ -29,11 +26,12 @@ def best_values(
     most_states: int,
     tries: int,
     seed: int,
+    pairs: int = 0,
 ) -> list[int]:
     """The values with the largest sum.
 
     They are found by elimination if its tables have no more than `most_states` entries, or else
-    by climbing. A state of a table that falls short of another one by half a `violation` is not
+    by climbing. Of up to `pairs` variables, two change together where no single one helps. A state of a table that falls short of another one by half a `violation` is not
     used to begin with.
 
     >>> import numpy as np
@@ -51,7 +49,7 @@ def best_values(
     try:
         found = _by_elimination(own_ranges, kept, most_states)
     except CapacityError:
-        found = _by_climbing(own_ranges, kept, tries, Random(seed))
+        found = _by_climbing(own_ranges, kept, tries, Random(seed), pairs)
     return untied.whole(dict(zip(left, found, strict=True)))
 
 
@@ -164,7 +162,7 @@ def _sum(
 
 
 def _by_climbing(
-    ranges: Sequence[int], factors: Sequence[Factor], tries: int, random: Random
+    ranges: Sequence[int], factors: Sequence[Factor], tries: int, random: Random, pairs: int
 ) -> list[int]:
     near: list[list[Factor]] = [[] for _ in ranges]
     for factor in factors:
@@ -173,7 +171,7 @@ def _by_climbing(
     best: tuple[int, list[int]] | None = None
     for number in range(tries):
         start = [0 if not number else random.randrange(r) for r in ranges]
-        values = _climbed(start, ranges, near)
+        values = _climbed(start, ranges, near, pairs)
         total = _total(factors, values)
         if best is None or total > best[0]:
             best = total, values
@@ -185,7 +183,7 @@ def _total(factors: Sequence[Factor], values: Sequence[int]) -> int:
 
 
 def _climbed(
-    values: list[int], ranges: Sequence[int], near: Sequence[Sequence[Factor]]
+    values: list[int], ranges: Sequence[int], near: Sequence[Sequence[Factor]], pairs: int
 ) -> list[int]:
     """Values from which no change of one variable, or of two in a term, leads up."""
     moved = True
@@ -194,7 +192,7 @@ def _climbed(
         moved = False
         for v in range(len(ranges)):
             moved |= _change(values, (v,), ranges, near)
-        if not moved and len(ranges) <= PAIRS_OF:
+        if not moved and len(ranges) <= pairs:
             for pair in combinations(range(len(ranges)), 2):
                 moved |= _change(values, pair, ranges, near)
     return values

@@ -53,10 +53,12 @@ class Steps:
 
 
 STEPS = {
+    "brief": Steps(2**14, 30, 1, 0, 0, 0, 0.0),
     "quick": Steps(2**18, 60, 5, 10_000, 20_000, 100, 2.0),
     "normal": Steps(2**22, 300, 20, 50_000, 200_000, 2_000, 20.0),
     "thorough": Steps(2**25, 1_500, 100, 500_000, 2_000_000, 200_000, 200.0),
 }
+"""By effort; `brief` is for worlds that only judge other answers, and proves little."""
 
 FEW_ACTIVE = 0.1
 """A program is sparse if cutting planes left most of its cubes out: this share is in it at most."""
