@@ -218,6 +218,12 @@ DRAWN = [
         ["same(R5,R6)", "same(R6,R8)", "same(R3,R4)", "same(R0,R9)"],
         Recipe(2500, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
     ),
+    soft_records(
+        20,
+        1.5,
+        ["same(R6,R14)", "same(R5,R7)", "same(R0,R11)", "same(R1,R2)"],
+        Recipe(3000, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
+    ),
     sampled(
         "office 7",
         OFFICE,
