@@ -21,6 +21,7 @@ from worlds.written_worlds import ground_atoms
 
 RELATION = liftgbp.parse("r(t, t)\n1 r(x,y)")
 
+
 def renamings(world: BlockWorld) -> int:
     """Of each class, objects are named in all ways; worlds that are equal count once."""
     normal, sizes = world.normal, world.problem.sizes

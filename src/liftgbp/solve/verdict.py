@@ -172,9 +172,7 @@ class Verdict(Reported):
         over = self.excess(log_z)
         return Finding(Flaw.TOO_HEAVY, (over,)) if over else None
 
-    def bounded_by(
-        self, log_z: float, by: IndependentAtoms | KnownWorlds, slack: float
-    ) -> Verdict:
+    def bounded_by(self, log_z: float, by: IndependentAtoms | KnownWorlds, slack: float) -> Verdict:
         """The verdict with another bound of log Z, and what reaches it."""
         return replace(self, log_z_bound=log_z, log_z_slack=slack, bound_by=by)
 
