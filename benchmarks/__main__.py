@@ -2,8 +2,8 @@
 
 Those beside other programs (`benchmarks.speed`), of levels of effort (`benchmarks.levels`), of
 growing cost (`benchmarks.growth`), of accuracy (`benchmarks.accuracy`, `benchmarks.sampled`), of
-proven bounds (`benchmarks.proven`) and of trust (`benchmarks.trust`) take minutes, and are run by
-name.
+proven bounds (`benchmarks.proven`) and of trust (`benchmarks.trust`, `benchmarks.people`) take
+minutes, and are run by name.
 `benchmarks.peers` puts more programs beside one model, and `benchmarks.jobs` measures what several
 processes gain. `benchmarks.scale` measures large networks stage by stage, `benchmarks.real` data
 sets that a user has. `benchmarks.worlds` looks for best worlds beside other programs.

@@ -20,7 +20,7 @@ lift.shatter lift.signature lift.regions lift.via
 ground.grounding ground.formats ground.compress
 plan solve posterior
 methods.series methods.counting methods.blocks methods.exact methods.sampling methods.effort
-methods.bounding
+methods.communities methods.bounding
 worlds.optimum worlds.ground worlds.blocks worlds.proofs worlds
 strategy report api engines sweeps
 oracle.reference oracle.messages oracle.checking oracle.world_checking oracle.reproduction

@@ -92,7 +92,7 @@ def test_the_stage_is_named(model: liftgbp.Model, clock: Clock) -> None:
 def test_memory(model: liftgbp.Model) -> None:
     with pytest.raises(LimitExceeded, match=r"more than 0\.001 GB of memory; --memory"):
         liftgbp.infer(model, {"person": 9}, limits=Limits(memory=0.001))
-    assert liftgbp.infer(model, {"person": 9}, limits=Limits(memory=1e3)).trusted
+    assert liftgbp.infer(model, {"person": 9}, limits=Limits(memory=1e3)).flaw is None
 
 
 def test_memory_is_what_the_system_says() -> None:

@@ -133,7 +133,7 @@ def test_sums_whose_terms_have_too_many_digits(size: int) -> None:
     with pytest.raises(liftgbp.CapacityError, match="60 digits do not tell such numbers apart"):
         liftgbp.infer(model, {"person": size}, sum_over="smokes")
     # What nobody asked for is left out.
-    assert liftgbp.infer(model, {"person": size}).trusted
+    assert liftgbp.infer(model, {"person": size}).flaw is None
 
 
 def test_steps_beyond_all_numbers_warn_of_nothing() -> None:

@@ -263,7 +263,7 @@ def network(tmp_path: Path) -> liftgbp.Network:
 def test_options_that_do_not_apply_to_networks(
     network: liftgbp.Network, options: dict[str, object], words: str
 ) -> None:
-    assert ANY.infer(network).trusted
+    assert ANY.infer(network).flaw is None
     with pytest.raises(liftgbp.InputError) as error:
         ANY.infer(network, **options)
     assert words in str(error.value)

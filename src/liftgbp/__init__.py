@@ -60,6 +60,7 @@ _PUBLIC = {
         "CountSum",
         "Prepared",
         "ProbabilityBounds",
+        "Standing",
     ),
     "liftgbp.lift.regions": ("LiftedRegionGraph",),
     "liftgbp.report.best_world": ("BestWorld", "RuleInWorld"),
@@ -170,6 +171,7 @@ if TYPE_CHECKING:
         CountSum as CountSum,
         Prepared as Prepared,
         ProbabilityBounds as ProbabilityBounds,
+        Standing as Standing,
     )
     from liftgbp.posterior.opinions import (
         Comparison as Comparison,

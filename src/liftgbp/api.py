@@ -204,7 +204,7 @@ def infer(
         if _is_network(model):
             _refuse_for_networks(request, bounds)
             prepared = partial(_network, model, sizes, known, via, progress=progress)
-            posterior = answers_about_network(prepared, level, request, run)
+            posterior = answers_about_network(model, known, prepared, level, request, run)
         else:
             problem = _problem(model, sizes, known, run, fit=True)
             problem.model.check_queries(texts)

@@ -150,9 +150,9 @@ def test_a_saddle_is_far_from_the_exact_answer_and_blocks_are_nearer() -> None:
     """Four objects without triangles would rather be two pairs."""
     model, sizes = liftgbp.parse(TRIANGLES), {"p": 4}
     answers, shattering = quick(model, sizes)
-    assert answers.trusted
+    assert answers.sound
     judged = liftgbp.Answers(HalvesJudge(shattering, OWN, math.inf).judge(answers.posterior))
-    assert not judged.trusted
+    assert not judged.sound
     assert judged.verdict.kind is liftgbp.Kind.SADDLE
     assert "a saddle of the ground free energy" in judged.reason
     exact = reference.exact(reference.ground(model, sizes))
@@ -169,7 +169,7 @@ def test_one_block_of_a_transitive_relation(size: int) -> None:
     """Up to ten objects it is a minimum of the ground free energy, and trusted."""
     answers, shattering = quick(liftgbp.parse(TRANSITIVE), {"p": size})
     judged = liftgbp.Answers(HalvesJudge(shattering, OWN, math.inf).judge(answers.posterior))
-    assert judged.trusted == (size == 10)
+    assert judged.sound == (size == 10)
     assert ("saddle of the ground free energy" in judged.reason) == (size > 10)
 
 
@@ -178,7 +178,7 @@ def test_below_a_saddle_there_is_a_minimum_with_blocks() -> None:
     model = liftgbp.parse(TRANSITIVE)
     whole = liftgbp.infer(model, {"p": 12}, effort="quick")
     blocked = liftgbp.infer(model, {"p": 12}, effort="normal", regions="intersections")
-    assert blocked.trusted
+    assert blocked.sound
     assert max(own.log_z for own in blocked.blocks) > whole.log_z
 
 
@@ -198,7 +198,7 @@ def test_friends_and_smokers_behave_alike(size: int) -> None:
     answers = liftgbp.infer(
         model, {"p": size}, effort="normal", sum_over=[], regions="intersections"
     )
-    assert answers.trusted
+    assert answers.sound
     broken, curvature = answers.verdict.broken_curvature, answers.verdict.curvature
     assert broken is not None
     assert broken == pytest.approx(curvature)

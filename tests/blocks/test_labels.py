@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal, localcontext
 from itertools import combinations, product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import liftgbp
 from liftgbp.lift.shatter import shatter
-from liftgbp.methods.blocks.labels import label_information
+from liftgbp.methods.blocks.labels import distances, label_information
 from liftgbp.methods.blocks.products import BlockProducts, MeanField
 
 MODEL = liftgbp.parse("r(thing, thing)\np(thing)\n1 r(x,y) ^ p(x) => p(y) | x != y")
@@ -65,3 +66,23 @@ def test_certain_blocks_tell_everything() -> None:
         chances.append(np.stack([1.0 - index, index], axis=-1)[None])
     products = BlockProducts((np.array([[5.0, 5.0]]),), tuple(chances))
     assert label_information(products, field) == pytest.approx(np.log(252), rel=1e-9)
+
+
+def test_rare_atoms_of_many_objects_tell_nothing_apart() -> None:
+    """Against Decimal: 1e15 people with three friends each, a hair more in one block."""
+    people = 10**15
+    field = MeanField(shatter(MODEL, {"thing": people}))
+    rare = np.array([3.0, 3.01]) / people
+    chances = []
+    for classes in field.classes_of_kind:
+        index = np.indices((2,) * len(classes))[0]
+        chance = np.where(len(classes) == 2, rare[index], 0.5)
+        chances.append(np.stack([1 - chance, chance], axis=-1)[None])
+    sizes = np.array([[0.5, 0.5]]) * people
+    found = distances(BlockProducts((sizes,), tuple(chances)), field, 0)[0, 0, 1]
+    with localcontext(Context(prec=60)):
+        one, other = (Decimal(own) for own in rare.tolist())
+        wanted = (one * other).sqrt() + ((1 - one) * (1 - other)).sqrt()
+        # Atoms that people begin, which differ; those that they end differ nowhere.
+        wanted = -wanted.ln() * people
+    assert found == pytest.approx(float(wanted), rel=1e-9)

@@ -53,8 +53,8 @@ def test_what_is_right_stays_trusted(model: Model, domain: dict[str, int]) -> No
     # The answers of independent parts are judged part by part.
     assume(isinstance(found.result, Solution))
     answers = claiming(found, exact.log_z)
-    assume(answers.trusted)
-    assert judge_of(model, domain).judge(answers).trusted
+    assume(answers.sound)
+    assert judge_of(model, domain).judge(answers).sound
 
 
 @pytest.mark.parametrize("name", ["friends-smokers", "transitive", "chain"])
@@ -66,8 +66,8 @@ def test_what_lies_above_the_bounds_is_refused(name: str, people: int) -> None:
     plain = replace(Prover.of("normal", "objects:3", silent), rounds=0)
     upper = float(Proof(plain, shatter(model, domain)).interval.upper)
     judge = judge_of(model, domain)
-    assert judge.judge(answers).trusted == answers.trusted
-    if answers.trusted:
+    assert judge.judge(answers).sound == answers.sound
+    if answers.sound:
         too_high = judge.judge(claiming(answers, upper + 0.01))
         assert "0.01 above what is proven to be possible" in sentence(too_high.result.flaw)
 
@@ -77,9 +77,9 @@ def test_one_of_two_mirror_worlds_is_refused() -> None:
     model, domain = liftgbp.load(MODELS / "friends-smokers.mln"), {"person": 40}
     answers = quick(model, domain)
     judge = judge_of(model, domain)
-    assert judge.judge(answers).trusted
+    assert judge.judge(answers).sound
     half = answers.at(answers.result.points[0])
-    assert half.trusted
+    assert half.sound
     assert half.result.log_z == pytest.approx(answers.result.log_z - math.log(2), abs=1e-6)
     assert "for each value of one smokes reach" in sentence(judge.judge(half).result.flaw)
 
@@ -92,7 +92,7 @@ def test_where_minima_are_refused_independent_atoms_are_the_answer(
     """All minima of the chain are below what two halves reach; `liftgbp sample` has the truth."""
     model = liftgbp.load(MODELS / "chain.mln")
     answers = liftgbp.infer(model, {"person": people})
-    assert answers.trusted
+    assert answers.sound
     assert answers.marginal("r(x,y)") == pytest.approx(sampled, abs=0.002)
     assert any("independent atoms" in note for note in answers.notes)
     assert answers.quick is not None
@@ -103,5 +103,5 @@ def test_where_minima_are_refused_independent_atoms_are_the_answer(
 def test_a_minimum_may_be_worth_more_than_independent_atoms() -> None:
     """From fourteen people on, two halves have a minimum of their own, which nothing refuses."""
     answers = liftgbp.infer(liftgbp.load(MODELS / "chain.mln"), {"person": 14})
-    assert answers.trusted
+    assert answers.sound
     assert answers.marginal("r(x,y)") == pytest.approx(0.1342, abs=0.01)

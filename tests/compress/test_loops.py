@@ -75,7 +75,7 @@ def test_one_loop_is_exact(size: int, strength: float, seed: int) -> None:
     network = _pairwise(ring, size, strength, seed)
     answers = infer(network, regions=f"loops:{size}")
     found = [answers.marginal(f"x{v}", "1") for v in range(size)]
-    assert answers.trusted
+    assert answers.flaw is None
     assert found == pytest.approx(_enumerated(network), abs=1e-8)
 
 
@@ -89,7 +89,7 @@ def test_squares_of_a_grid_come_closer_than_scopes(seed: int) -> None:
 
     def error(regions: str) -> float:
         answers = infer(network, regions=regions)
-        assert regions == "intersections" or answers.trusted
+        assert regions == "intersections" or answers.flaw is None
         best = answers.at(answers.minima[0])
         found = np.array([best.marginal(f"x{v}", "1") for v in range(12)])
         return float(np.abs(found - true).max())

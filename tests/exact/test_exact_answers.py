@@ -16,6 +16,7 @@ import processes
 from liftgbp.evidence import Evidence, Problem
 from liftgbp.ground.formats import Network
 from liftgbp.ground.grounding import FactorBlock, GroundNetwork, ground_network, merged
+from liftgbp.ground.grounding.from_classes import ground_classes, must_join
 from liftgbp.lift.shatter import shatter
 from liftgbp.methods.exact.cells import CellSum, all_counts
 from liftgbp.methods.exact.junction_tree import JunctionTree
@@ -180,7 +181,7 @@ def test_what_takes_longer_than_the_exact_answer_does_not_stand_beside_it() -> N
 def test_small_models_are_exact_by_default() -> None:
     answers = liftgbp.infer(TRANSITIVE, {"t": 4})
     truth = reference.exact(reference.ground(TRANSITIVE, {"t": 4}))
-    assert answers.trusted
+    assert answers.flaw is None
     assert answers.used.startswith("exact")
     assert answers.log_z == pytest.approx(truth.log_z, rel=1e-12)
     assert answers.quick is not None
@@ -250,6 +251,32 @@ def test_the_limit_that_matters_is_named() -> None:
     assert liftgbp.infer(SMOKERS, {"person": most - 5}, exact=True).used.startswith("exact")
     with pytest.raises(CapacityError, match="beyond about"):
         liftgbp.infer(SMOKERS, {"person": most + 5}, exact=True)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=models_with_evidence(most=5), bits=st.integers(1, 12))
+def test_atoms_that_must_join_do_so_on_the_ground(
+    case: tuple[Model, dict[str, int], Evidence], bits: int
+) -> None:
+    """Ground atoms leave while one has few enough states together with its neighbours."""
+    model, domain, evidence = case
+    try:
+        normal = shatter(model, domain, evidence=evidence)
+    except ContradictionError:
+        assume(False)
+    network = ground_classes(normal)
+    around: dict[int, set[int]] = {}
+    for block in network.blocks:
+        for scope in block.scopes.tolist():
+            for atom in scope:
+                around.setdefault(atom, set()).update(scope)
+    while light := [
+        atom
+        for atom, beside in around.items()
+        if math.prod(network.ranges[list(beside)].tolist()) <= 2**bits
+    ]:
+        around = {atom: own.difference(light) for atom, own in around.items() if atom not in light}
+    assert must_join(normal, 2**bits) == bool(around)
 
 
 @pytest.mark.parametrize("classes", [[(0, 2)], [(3, 1)], [(4, 3)], [(2, 2), (3, 3)]])

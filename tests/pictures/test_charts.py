@@ -157,9 +157,9 @@ def test_branches_that_are_far_apart_are_not_joined() -> None:
     assert lengths == [0.0, 0.0, 0.0]
 
 
-def record(size: int, p: float, trusted: bool = True) -> dict[str, object]:
+def record(size: int, p: float, standing: str = "confirmed") -> dict[str, object]:
     told = {"query": "p(x)", "atom": "p(x)", "where": "", "value": "true", "probability": p}
-    return {"thing": size, **told, "trusted": trusted}
+    return {"thing": size, **told, "standing": standing}
 
 
 def test_the_axis_shows_the_effect() -> None:
@@ -175,9 +175,9 @@ def test_the_axis_shows_the_effect() -> None:
 
 
 def test_points_that_are_not_trusted_are_marked() -> None:
-    records = [record(1, 0.1), record(2, 0.2, trusted=False)]
+    records = [record(1, 0.1), record(2, 0.2, standing="refused")]
     shown = swept_curves(records, [(), ()], ANSWER_TYPES)
-    assert shown.curves[0].trusted == (True, False)
+    assert shown.curves[0].sound == (True, False)
     assert "×" in line_chart("thing", shown.curves).svg().source
 
 

@@ -50,13 +50,13 @@ for name in ("friends-smokers", "transitive", "chain", "town", "celebrity", "moo
     for size in (5, 100, 10**6, 10**9, 10**12, 10**15):
         answers = liftgbp.infer(model, dict.fromkeys(model.sorts, size), effort="quick")
         table[f"{name} {size:g}"] = {
-            "trusted": answers.trusted,
+            "trusted": answers.flaw is None,
             "shares": sorted(p.weight for p in answers.minima if p.weight > 1e-12),
             "marginals": [v for row in answers.all for v in row.values.values()],
         }
 answers = liftgbp.infer(quiz, {"person": 1000, "thing": 50})
 chances = [answers.marginal("rain"), *answers.query("q(x)")[0].values.values()]
-table["quiz"] = {"trusted": answers.trusted, "shares": [], "marginals": chances}
+table["quiz"] = {"trusted": answers.flaw is None, "shares": [], "marginals": chances}
 print(json.dumps(table))
 """
 

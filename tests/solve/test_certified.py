@@ -170,7 +170,7 @@ def test_the_sign_of_a_curvature_beside_a_critical_weight(people: int, below: fl
 @pytest.mark.parametrize("people", [10**12, 10**15])
 def test_one_rule_about_anna_decides_the_shares(people: int) -> None:
     answers = liftgbp.infer(liftgbp.load("example:celebrity"), {"person": people}, effort="quick")
-    assert answers.trusted
+    assert answers.flaw is None
     shares = sorted(point.weight for point in answers.minima if point.weight)
     expected = [1 / (1 + math.exp(1.5)), 1 / (1 + math.exp(-1.5))]
     assert shares == pytest.approx(expected, rel=1e-12)
@@ -183,7 +183,7 @@ def test_a_tiny_belief_is_what_it_should_be() -> None:
     """
     people, weight = 10**6, 1.4
     solution = Descent()(friends_smokers(weight, people))
-    assert solution.trusted
+    assert solution.sound
     assert {p.verdict.kind for p in solution.points if p.weight} == {Kind.BOUNDARY}
     pairs = people * (people - 1)
     # All pairs may be friends or not, and so may each with himself.
@@ -194,7 +194,7 @@ def test_a_tiny_belief_is_what_it_should_be() -> None:
 def test_a_flat_valley_is_not_proven() -> None:
     """All or none of the things have p, or any mixture of both: the free energy is flat."""
     solution = Descent()(plan_of(liftgbp.parse("p(thing)\np(x) <=> p(y)."), 3))
-    assert not solution.trusted
+    assert not solution.sound
     flat = [p for p in solution.points if abs(p.verdict.curvature or 0.0) < 1e-9]
     assert flat
     assert not any(point.verdict.proven for point in flat)

@@ -184,7 +184,7 @@ def test_minima_are_proven_however_soon_descent_ends() -> None:
     patient, hasty = Descent()(plan), Descent(iterations=1)(plan)
     for solution in (patient, hasty):
         weights = [point.weight for point in solution.points if point.weight]
-        assert solution.trusted
+        assert solution.sound
         assert weights == pytest.approx([1 / (1 + math.exp(-0.01)), 1 / (1 + math.exp(0.01))], 1e-3)
         assert all(point.verdict.bits for point in solution.points if point.weight)
     assert hasty.log_z == pytest.approx(patient.log_z, rel=1e-14)
@@ -740,7 +740,7 @@ def test_constants_break_the_tie() -> None:
 def test_no_minimum() -> None:
     answers = descend(CHAIN, 10**15)
     assert answers.status is Status.NO_MINIMUM
-    assert not answers.result.trusted
+    assert answers.result.flaw is not None
     assert answers.result.remedies
     assert "try" in answers.reason
     assert all(point.weight == 0 for point in answers.minima)

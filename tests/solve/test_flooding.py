@@ -51,7 +51,7 @@ def test_verdicts(text: str, people: int, damping: float, wanted: Status) -> Non
     solution = Flooding(damping=damping)(plan_of(text, people))
     assert solution.status is wanted
     assert solution.converged == (wanted is Status.CONVERGED)
-    assert solution.trusted == (solution.flaw is None)
+    assert solution.sound == (solution.flaw is None)
     assert len(solution.trace) - 1 == solution.iterations <= 500
     assert solution.trace[-1] == solution.residual
 

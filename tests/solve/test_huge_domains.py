@@ -28,7 +28,7 @@ def test_one_rule_about_anna_decides_between_two_worlds(regions: str) -> None:
     trusted = []
     for people in HUGE:
         answers = answered("celebrity", people, effort="quick", regions=regions)
-        if answers.trusted:
+        if answers.flaw is None:
             trusted.append(people)
             assert answers.marginal("famous(Anna)") == pytest.approx(ANNA, abs=1e-6), people
     assert 10**10 in trusted
@@ -50,7 +50,7 @@ def test_what_is_trusted_is_near_the_limit(name: str, query: str, limit: float) 
     trusted = 0
     for people in HUGE[2:]:
         answers = answered(name, people)
-        if answers.trusted:
+        if answers.flaw is None:
             trusted += 1
             found = answers.query(query)[-1].values[("true",)]
             assert found == pytest.approx(limit, abs=1e-4), people
@@ -63,7 +63,7 @@ def test_sparse_friends_change_little_as_a_town_grows() -> None:
     trusted = []
     for people in HUGE:
         answers = answered("town", people, effort="quick")
-        if answers.trusted:
+        if answers.flaw is None:
             trusted.append(people)
             for query in ("smokes(x)", "cancer(x)"):
                 # What one friend more or less changes is one in so many people.
@@ -79,7 +79,7 @@ def test_one_block_is_right_or_refused(name: str) -> None:
     query = rare.get(name, "friends(x,y)")
     for people in HUGE:
         answers = answered(name, people, effort="quick")
-        if answers.trusted:
+        if answers.flaw is None:
             chance = answers.query(query)[-1].values[("true",)]
             assert chance <= 1.3 * math.log(people) / people, people
             if name != "movies":

@@ -52,8 +52,8 @@ def what_and_where(finding: Finding | None) -> tuple[Flaw | Status, int | None] 
 
 
 def is_consistent(solution: Solution) -> None:
-    assert solution.trusted == (solution.flaw is None)
-    if solution.trusted:
+    assert solution.sound == (solution.flaw is None)
+    if solution.sound:
         assert solution.converged
         assert solution.verdict.sound
 
@@ -65,11 +65,11 @@ def test_flooding_on_a_saddle_is_not_trusted(people: int) -> None:
     is_consistent(solution)
     assert solution.status is Status.CONVERGED
     assert solution.verdict.kind is Kind.SADDLE
-    assert not solution.trusted
+    assert not solution.sound
     assert solution.flaw == Finding(Flaw.SADDLE)
     assert solution.remedies == (Remedy.DESCENT,)
     # And what it advises works.
-    assert Descent()(plan_of(FRIENDS_SMOKERS, people)).trusted
+    assert Descent()(plan_of(FRIENDS_SMOKERS, people)).sound
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
@@ -84,7 +84,7 @@ def test_reason_and_trust_go_together(solver: Auto, text: str, people: int) -> N
 def test_the_chain_over_a_billion_people_says_why_it_is_not_trusted() -> None:
     solution = Descent()(plan_of(CHAIN, 10**9))
     assert solution.status is Status.NO_MINIMUM
-    assert not solution.trusted
+    assert not solution.sound
     assert solution.doubt is not None
     assert solution.flaw is solution.doubt
 
@@ -98,7 +98,7 @@ def test_one_region_that_holds_everything_is_exact_and_trusted(solver: Auto) -> 
     plan = compile_plan(build_regions(shatter(model, {})))
     assert plan.layout.belief_entries == 2**15 > Tolerances().most_unknowns
     solution = solver(plan)
-    assert solution.trusted
+    assert solution.sound
     assert solution.verdict.kind is Kind.MINIMUM
     exact = np.log((2**15 - 1) * np.e + 1)
     assert solution.log_z == pytest.approx(exact, rel=1e-12)
@@ -110,7 +110,7 @@ def test_what_is_too_large_for_a_hessian_says_so() -> None:
     assert solution.verdict.kind is Kind.UNCHECKED
     assert solution.verdict.unknown == Finding(Flaw.TOO_LARGE)
     assert "Hessian" in str(solution.verdict)
-    assert solution.trusted
+    assert solution.sound
 
 
 def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
@@ -122,10 +122,10 @@ def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
     assert verdict.shortfall(10.0) == 1.0
     assert verdict.shortfall(11.0) == 0.0
     solution = replace(Flooding()(plan), judged=verdict, log_z=10.0)
-    assert not solution.trusted
+    assert not solution.sound
     assert solution.flaw == Finding(Flaw.TOO_LIGHT, (1.0,), by=NO_BLOCKS)
     assert sentence(solution.flaw) == "log Z is 1 below what independent atoms reach"
-    assert replace(solution, log_z=11.0).trusted
+    assert replace(solution, log_z=11.0).sound
 
 
 # --- batches
@@ -258,5 +258,5 @@ def test_a_world_is_not_counted_twice() -> None:
     model, sizes = parse(text), {"person": 10, "thing": 3}
     exact = reference.exact(reference.ground(model, sizes), cap=2**20)
     solution = Descent()(compile_plan(build_regions(shatter(model, sizes))))
-    assert solution.trusted
+    assert solution.sound
     assert solution.log_z == pytest.approx(exact.log_z, abs=1e-6)

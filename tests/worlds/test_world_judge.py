@@ -56,7 +56,7 @@ def test_linear_orders(players: int) -> None:
     assert weight.worlds.log_number == pytest.approx(math.lgamma(players + 1))
 
 
-@pytest.mark.parametrize("players", [40, 1000])
+@pytest.mark.parametrize("players", [200, 1000])
 def test_linear_orders_refute_a_few_layers(players: int) -> None:
     answers = liftgbp.infer(RANKING, {"player": players})
     flaw = answers.flaw
@@ -67,7 +67,7 @@ def test_linear_orders_refute_a_few_layers(players: int) -> None:
 
 def test_what_was_asked_for_by_hand_is_not_judged() -> None:
     answers = liftgbp.infer(RANKING, {"player": 40}, blocks=3, regions="intersections")
-    assert answers.log_z < linear_orders(40) and answers.trusted
+    assert answers.result.log_z < linear_orders(40) and answers.flaw is None
 
 
 def test_a_world_refutes_an_answer_on_the_ground() -> None:

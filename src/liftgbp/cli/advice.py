@@ -1,4 +1,4 @@
-"""What to run instead when an answer is not trusted."""
+"""What to run instead when an answer is refused."""
 
 from __future__ import annotations
 
@@ -26,16 +26,21 @@ def next_command(arguments: Sequence[str], result: dict[str, Any]) -> str:
     return ""
 
 
-def distrust(result: dict[str, Any], advice: str) -> list[str]:
-    """What is wrong, and what to try: a command, or what the reason recommends.
+def doubts(result: dict[str, Any], advice: str) -> list[str]:
+    """Why an answer is not confirmed, and what to try: a command, or what the reason recommends.
 
-    >>> result = {"flaw": "it diverged", "reason": "it diverged; try descent (--solver descent)"}
-    >>> distrust(result, "liftgbp query m.mln")
-    ['NOT TRUSTED: it diverged', 'try: liftgbp query m.mln']
+    >>> reason = "it diverged; try descent (--solver descent)"
+    >>> result = {"standing": "refused", "flaw": "it diverged", "reason": reason}
+    >>> doubts(result, "liftgbp query m.mln")
+    ['REFUSED: it diverged', 'try: liftgbp query m.mln']
     """
+    if result["standing"] == "confirmed":
+        return []
+    if result["standing"] == "unconfirmed":
+        return [f"unconfirmed: {result['because']}"]
     if advice:
-        return [f"NOT TRUSTED: {result['flaw']}", f"try: {advice}"]
-    return [f"NOT TRUSTED: {result['reason']}"]
+        return [f"REFUSED: {result['flaw']}", f"try: {advice}"]
+    return [f"REFUSED: {result['reason']}"]
 
 
 def _without(arguments: Sequence[str], dropped: set[str]) -> list[str]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 import liftgbp
-from liftgbp.cli.advice import distrust
+from liftgbp.cli.advice import doubts
 from liftgbp.cli.block_view import show_blocks, show_used
 from liftgbp.cli.opinion_views import bounds_lines, show_comparison
 from liftgbp.cli.terminal import (
@@ -20,6 +20,7 @@ from liftgbp.cli.terminal import (
     counted,
     log_text,
     probability_text,
+    with_error,
 )
 
 MOST_ROWS = 50
@@ -109,16 +110,11 @@ def _show_count(terminal: Terminal, row: liftgbp.CountAnswer) -> None:
 
 
 def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
-    if result["verdict"]["kind"] == liftgbp.Kind.EXACT.value:
-        terminal.say("trusted: the answer is exact", "green")
-        return
     if result["trusted"]:
-        unchecked = result["verdict"]["kind"] == liftgbp.Kind.UNCHECKED.value
-        passed = "all checks that it is small enough for" if unchecked else "every check"
-        terminal.say(f"trusted: the solver converged, and the answer passed {passed}", "green")
-        return
-    for line in distrust(result, advice):
-        terminal.say(line, "bold red")
+        terminal.say(f"{result['standing']}: {result['because']}", "green")
+    colour = "yellow" if result["standing"] == "unconfirmed" else "bold red"
+    for line in doubts(result, advice):
+        terminal.say(line, colour)
 
 
 # --- tables
@@ -142,7 +138,10 @@ def _answer_sheet(query: str, rows: list[liftgbp.Answer], examples: bool, below:
     sheet = Sheet(query, columns + [Column("values")] * below + columns_of_values)
     for row in rows:
         lead = [row.atom, row.where, *([row.example] * examples), count_text(row.count)]
-        cells = [(row.assignment_text(key), probability_text(p)) for key, p in row.values.items()]
+        cells = [
+            (row.assignment_text(key), with_error(p, row.error_of(key)))
+            for key, p in row.values.items()
+        ]
         named = zip([column.heading for column in columns[1:]], lead[1:], strict=True)
         fields = [(name, text) for name, text in named if text]
         entry = Entry(row.atom, fields + [(f"P({value})", text) for value, text in cells])
@@ -202,7 +201,7 @@ def _why_no_minima(result: Result) -> str:
 
 
 def _show_run(terminal: Terminal, result: Result, verbose: bool) -> None:
-    terminal.say(f"log Z = {log_text(result['log_z'])}")
+    terminal.say(f"log Z = {log_text(result['log_z'], result.get('log_z_error'))}")
     if "bounds" in result:
         for line in bounds_lines(result["bounds"]):
             terminal.say(line)

@@ -9,7 +9,7 @@ import click
 import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import PICTURE_FILES, Options, check_apart, output_file, read_question
-from liftgbp.cli.entry import INTERRUPTED, NOT_TRUSTED
+from liftgbp.cli.entry import INTERRUPTED, REFUSED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
@@ -148,4 +148,4 @@ def best(
     if world.interrupted:
         return INTERRUPTED
     refuted = checked is not None and not checked.agrees
-    return NOT_TRUSTED if refuted or not world.proven else 0
+    return REFUSED if refuted or not world.proven else 0

@@ -18,7 +18,7 @@ from liftgbp.cli.arguments import (
     read_model_and_evidence,
     read_question,
 )
-from liftgbp.cli.entry import NOT_TRUSTED
+from liftgbp.cli.entry import CODE_OF, REFUSED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
@@ -107,8 +107,8 @@ def check(
         from liftgbp.cli.report_views import show_check
 
         show_check(result)
-    doubtful = found.is_smaller and not found.answers.trusted
-    return 0 if found.agrees and not doubtful else NOT_TRUSTED
+    doubtful = found.is_smaller and found.answers.standing is liftgbp.Standing.REFUSED
+    return 0 if found.agrees and not doubtful else REFUSED
 
 
 def _check_messages(options: Options, as_json: bool) -> int:
@@ -136,7 +136,7 @@ def _check_messages(options: Options, as_json: bool) -> int:
         from liftgbp.cli.report_views import show_messages
 
         show_messages(result)
-    return 0 if report.agrees else NOT_TRUSTED
+    return 0 if report.agrees else REFUSED
 
 
 @click.command(
@@ -186,7 +186,9 @@ def explain(
     if as_json:
         print_result([explanation.as_dict() for explanation in found])
     else:
-        if not answers.trusted:
-            click.echo(visible(f"NOT TRUSTED: {answers.reason}"))
+        if answers.standing is liftgbp.Standing.REFUSED:
+            click.echo(visible(f"REFUSED: {answers.reason}"))
+        elif not answers.trusted:
+            click.echo(visible(f"{answers.standing.value}: {answers.because}"))
         click.echo(visible("\n\n".join(map(str, found)), "\n"))
-    return 0 if answers.trusted else NOT_TRUSTED
+    return CODE_OF[answers.standing.value]

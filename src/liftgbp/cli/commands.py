@@ -20,7 +20,7 @@ import click
 
 import liftgbp
 from liftgbp.cli import options as declared
-from liftgbp.cli.advice import distrust, next_command
+from liftgbp.cli.advice import doubts, next_command
 from liftgbp.cli.arguments import (
     GRAPH_FILES,
     PICTURE_FILES,
@@ -44,10 +44,11 @@ from liftgbp.cli.entry import (
     BAD_INPUT,
     BUG,
     CLOSED_PIPE,
+    CODE_OF,
     INTERRUPTED,
     LIMIT_EXCEEDED,
-    NOT_TRUSTED,
     PROCESS_IN_THE_WAY,
+    REFUSED,
 )
 from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
@@ -233,7 +234,8 @@ def query(
     a .uai or .fg file (.gz too): its variables are called x0, x1 and so on, and -e takes a
     .uai.evid file.
 
-    The first line of the output says whether the answer is trusted; the exit code follows it.
+    The first line of the output says whether the answer is confirmed, unconfirmed or refused; the
+    exit code follows it.
     """
     options = Options(**typed)
     if engine is not None:
@@ -293,8 +295,8 @@ def query(
     if as_json:
         print_result(result)
     elif output == "-":
-        if not result["trusted"]:
-            click.echo(visible("\n".join(distrust(result, advice)), BREAKS), err=True)
+        for line in doubts(result, advice):
+            click.echo(visible(line, BREAKS), err=True)
     else:
         from liftgbp.cli.answer_view import show_answers
 
@@ -309,7 +311,7 @@ def query(
             top=top,
         )
     agreed = compared is None or not compared.disagrees
-    code = 0 if result["trusted"] and agreed else NOT_TRUSTED
+    code = CODE_OF[result["standing"]] if agreed else REFUSED
     return INTERRUPTED if interrupted else code
 
 
@@ -430,7 +432,7 @@ def sweep(
     """Answer queries about MODEL for many domain sizes and weights.
 
     A sweep to a file can be interrupted: the same command continues where it stopped. The columns
-    trusted and reason say which points are not trusted.
+    standing and reason say which points are refused or unconfirmed.
     """
     options = Options(**typed)
     output_file(output, SWEEP_FILES)
@@ -454,16 +456,23 @@ def sweep(
         print_records(records)
     # The swept sizes and weights come first.
     columns = len(sizes) + len(weights)
-    trusted = {tuple(record.values())[:columns]: record["trusted"] for record in records}
-    doubtful = len(trusted) - sum(map(bool, trusted.values()))
+    standings = [
+        standing
+        for _, standing in dict.fromkeys(
+            (tuple(record.values())[:columns], str(record["standing"])) for record in records
+        )
+    ]
     if output != "-":
         shown = visible(output)
-        click.echo(f"{len(trusted)} points, {len(records)} rows, written to {shown}", err=True)
-    if doubtful:
-        click.echo(
-            f"NOT TRUSTED: {doubtful} of {len(trusted)} points; see the column reason", err=True
-        )
-    return NOT_TRUSTED if doubtful == len(trusted) else 0
+        click.echo(f"{len(standings)} points, {len(records)} rows, written to {shown}", err=True)
+    for standing in ("refused", "unconfirmed"):
+        if number := standings.count(standing):
+            what = f"{number} of {len(standings)} points; see the column reason"
+            word = standing.upper() if standing == "refused" else standing
+            click.echo(f"{word}: {what}", err=True)
+    return (
+        min(map(CODE_OF.__getitem__, standings), default=0) if "confirmed" not in standings else 0
+    )
 
 
 @contextmanager

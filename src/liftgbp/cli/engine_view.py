@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 import liftgbp
 from liftgbp.cli.arguments import Options
-from liftgbp.cli.entry import NOT_TRUSTED
+from liftgbp.cli.entry import REFUSED
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.report_views import show_engine_forecast
 from liftgbp.cli.selection import print_result
@@ -70,7 +70,7 @@ def query_on_engine(
         print_result(run.as_dict())
     else:
         _show(run)
-    return 0 if run.converged else NOT_TRUSTED
+    return 0 if run.converged else REFUSED
 
 
 def _show(run: liftgbp.EngineRun) -> None:

@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-NOT_TRUSTED, BAD_INPUT, LIMIT_EXCEEDED, PROCESS_IN_THE_WAY, BUG = 1, 2, 3, 4, 5
+REFUSED, BAD_INPUT, LIMIT_EXCEEDED, PROCESS_IN_THE_WAY, BUG, UNCONFIRMED = 1, 2, 3, 4, 5, 6
+CODE_OF = {"confirmed": 0, "unconfirmed": UNCONFIRMED, "refused": REFUSED}
+"""The exit code for each standing of an answer."""
+
 INTERRUPTED, CLOSED_PIPE = 130, 141
 """Exit codes, the last two as shells report programs that end by SIGINT and SIGPIPE."""
 

@@ -13,13 +13,15 @@ import click
 import liftgbp
 
 EXIT_CODES = """\
-0    the answer is trusted, or the work is done
-1    the answer is not trusted (sweep: no point is; check: it disagrees; sample:
+0    the answer is confirmed, or the work is done
+1    the answer is refused (sweep: all points are; check: it disagrees; sample:
      chains have not mixed; map: the world is not proven to be best)
 2    bad input: an option, a file, a model, a query
 3    a limit ended the run: --timeout, --memory, or the memory of the machine
 4    another process writes to the same file, or a worker process was ended
 5    a bug in liftgbp
+6    the answer is unconfirmed: nothing contradicts it, and nothing independent
+     speaks for it (sweep: no point is confirmed)
 130  interrupted
 141  the reader of the output went away, as in `| head`
 """

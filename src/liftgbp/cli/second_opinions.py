@@ -19,7 +19,7 @@ from liftgbp.cli.arguments import (
     read_model_and_evidence,
     read_question,
 )
-from liftgbp.cli.entry import INTERRUPTED, NOT_TRUSTED
+from liftgbp.cli.entry import INTERRUPTED, REFUSED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
@@ -213,7 +213,7 @@ def sample(
         show_sample(result, rows)
     if found.interrupted:
         return INTERRUPTED
-    return 0 if found.mixed else NOT_TRUSTED
+    return 0 if found.mixed else REFUSED
 
 
 def compared_with_sample(

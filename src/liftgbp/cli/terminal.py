@@ -208,9 +208,30 @@ def probability_text(probability: float | None) -> str:
     return f"{probability:.6f}"
 
 
-def log_text(number: float | None) -> str:
-    """A log Z, which may be undefined."""
-    return "undefined" if number is None else f"{number:.10g}"
+def with_error(probability: float, error: float | None) -> str:
+    """A probability with its standard error, if it has one, and as many digits as that has.
+
+    >>> with_error(0.26281, 0.00113), with_error(0.5, None), with_error(1.0, 0.0)
+    ('0.2628 ± 0.0011', '0.500000', '1.000000')
+    """
+    if not error or math.isnan(error):
+        return probability_text(probability)
+    digits = max(2, 1 - math.floor(math.log10(error)))
+    return f"{probability:.{digits}f} ± {error:.{digits}f}"
+
+
+def log_text(number: float | None, error: float | None = None) -> str:
+    """A log Z, which may be undefined, with its standard error if it has one.
+
+    >>> log_text(1046.7195924, 0.0213), log_text(None)
+    ('1046.72 ± 0.02', 'undefined')
+    """
+    if number is None:
+        return "undefined"
+    if not error:
+        return f"{number:.10g}"
+    digits = max(0, -math.floor(math.log10(error)))
+    return f"{number:.{digits}f} ± {error:.{digits}f}"
 
 
 def count_text(count: int) -> str:

@@ -186,9 +186,7 @@ def curves(
         x, y = zip(*curve.points, strict=True) if curve.points else ((), ())
         marker = "." if len(x) < MANY_POINTS else ""
         axes.plot(x, y, color=colour, marker=marker, linewidth=2.0)
-        doubtful = [
-            point for point, own in zip(curve.points, curve.trusted, strict=True) if not own
-        ]
+        doubtful = [point for point, own in zip(curve.points, curve.sound, strict=True) if not own]
         if doubtful:
             axes.plot(*zip(*doubtful, strict=True), "x", color=RED, markersize=6)
         # A legend leaves out names that start with an underscore.
@@ -227,8 +225,8 @@ def _kinds_of_lines(drawn_curves: Sequence[Curve]) -> list[Any]:
         found.append(Line2D([], [], **grey, label="a minimum"))
     if False in kinds:
         found.append(Line2D([], [], **grey, linestyle=(0, (4, 3)), label="not stable"))
-    if not all(own for curve in drawn_curves for own in curve.trusted):
-        found.append(Line2D([], [], color=RED, marker="x", linestyle="", label="not trusted"))
+    if not all(own for curve in drawn_curves for own in curve.sound):
+        found.append(Line2D([], [], color=RED, marker="x", linestyle="", label="refused"))
     return found
 
 

@@ -13,7 +13,7 @@ PALETTE = ("#4c8fd1", "#e08a3c", "#4aa564", "#c65b6e", "#8e7cc3", "#a07a5a", "#5
 """Colours of curves, which are told apart on light and on dark paper."""
 
 RED = "#d9483b"
-"""What is not trusted."""
+"""What is refused."""
 
 WIDE = 20
 """A range of positive numbers wider than this factor gets a logarithmic axis."""
@@ -47,7 +47,7 @@ class Curve:
 
     name: str
     points: tuple[Spot, ...]
-    trusted: tuple[bool, ...]
+    sound: tuple[bool, ...]
     branches: tuple[Stretch, ...] = ()
 
 
@@ -104,10 +104,10 @@ def line_chart(along: str, curves: Sequence[Curve]) -> Scene:
             shapes.append(Line(points, colour=colour, dashed=not own.stable))
         kept = tuple(place(point) for point in curve.points if not math.isnan(point[1]))
         shapes.append(Line(kept, colour=colour, thick=True))
-        for point, trusted in zip(curve.points, curve.trusted, strict=True):
-            if not trusted and not math.isnan(point[1]):
+        for point, sound in zip(curve.points, curve.sound, strict=True):
+            if not sound and not math.isnan(point[1]):
                 x, y = place(point)
-                shapes.append(Words((x, y + 4), "×", 13.0, colour=RED, hint="not trusted"))
+                shapes.append(Words((x, y + 4), "×", 13.0, colour=RED, hint="refused"))
         y = 22.0 + 18 * number
         name = shortened(curve.name, LONGEST_NAME)
         shapes.append(

@@ -20,6 +20,7 @@ from liftgbp.posterior.readers import (
 )
 from liftgbp.posterior.results import MixedResult, Result
 from liftgbp.posterior.sources import Beliefs, Source
+from liftgbp.posterior.standing import Confirmation, Silence, Standing, Support, Unconfirmed
 
 __all__ = [
     "Answer",
@@ -30,6 +31,7 @@ __all__ = [
     "BlockedAtom",
     "Bounds",
     "ClassReader",
+    "Confirmation",
     "CountAnswer",
     "CountDistribution",
     "CountSum",
@@ -41,7 +43,11 @@ __all__ = [
     "Provenance",
     "Reader",
     "Result",
+    "Silence",
     "Source",
+    "Standing",
+    "Support",
+    "Unconfirmed",
     "every_row",
     "marginal_of",
     "pattern_text",

@@ -150,6 +150,9 @@ def query_all(text: str, readers: Sequence[Reader]) -> list[tuple[Answer, ...]]:
 
     What belongs to the query alone is looked up once, and beliefs are read as a batch.
     """
+    if len(readers) == 1 and (sample := readers[0].sample) is not None:
+        rows = readers[0].rows(text)
+        return [tuple(sample.read([(text, row) for row in rows], readers[0]))]
     found: dict[int, tuple[Answer, ...]] = {}
     for members in _with_same_rows(text, readers):
         group = [readers[k] for k in members]
@@ -183,6 +186,11 @@ def _joints(readers: Sequence[ClassReader], atoms: Sequence[ObjAtom]) -> Floats:
 
 def every_row(reader: Reader) -> Iterator[tuple[Answer, ObjAtom]]:
     """The rows of a query for each predicate, each with one of the atoms it stands for."""
+    if reader.sample is not None:
+        rows = list(reader.rows_of_everything())
+        answers = reader.sample.read(rows, reader)
+        yield from ((own, row.atoms[0]) for own, (_, row) in zip(answers, rows, strict=True))
+        return
     for text, row in reader.rows_of_everything():
         yield read_row(text, row, [reader])[0], row.atoms[0]
 
@@ -205,6 +213,8 @@ def asked_values(row: Row, values: Callable[[ObjAtom], tuple[str, ...]]) -> list
 
 def read_row(text: str, row: Row, readers: Sequence[Reader]) -> list[Answer]:
     """One row of a query, which all readers have in common, read off the beliefs of each."""
+    if len(readers) == 1 and (sample := readers[0].sample) is not None:
+        return list(sample.read([(text, row)], readers[0]))
     try:
         if len(readers) == 1:
             tables, counts = readers[0].joint(row.every)[None], [row.count]

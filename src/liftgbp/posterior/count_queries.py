@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -153,6 +153,10 @@ def count_distributions(reader: Reader, query: CountQuery) -> list[CountRow]:
     """How many objects satisfy the formula of a query, beside each kind of other objects."""
     checked_count(query, reader.model)
     rows = reader.rows(query.rows_text)
+    sample = reader.sample
+    sampled = None if sample is None else sample.counted(replace(query, operator=""))
+    if sampled is not None:
+        return [_sampled(sampled, query, rows)]
     if not isinstance(reader, ClassReader):
         mean = _mean(reader, query, [(row.count, row) for row in rows])
         objects = sum(row.count for row in rows)
@@ -160,6 +164,15 @@ def count_distributions(reader: Reader, query: CountQuery) -> list[CountRow]:
         return [CountRow("", 1, unknown)]
     cases = counted_cases(query.variable, rows, reader.normal.class_sizes)
     return [CountRow(own.where, own.count, _of_case(reader, query, own)) for own in cases]
+
+
+def _sampled(answer: Answer, query: CountQuery, rows: Sequence[Row]) -> CountRow:
+    """The distribution of a count that was sampled."""
+    objects = sum(row.count for row in rows)
+    chances = np.zeros(objects + 1)
+    for (value,), p in answer.values.items():
+        chances[int(value)] = p
+    return CountRow(answer.where, 1, distributed(_words(query), objects, chances))
 
 
 def listed_counts(

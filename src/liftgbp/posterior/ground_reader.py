@@ -25,7 +25,7 @@ from liftgbp.plan import Plan
 from liftgbp.posterior.lookup import with_others
 from liftgbp.posterior.readers import Prepared, Reader, Via
 from liftgbp.posterior.rows import Row, query_rows, query_text
-from liftgbp.posterior.sources import GroundBeliefs, GroundSource
+from liftgbp.posterior.sources import GroundBeliefs, GroundSource, Sampled
 from liftgbp.support.arrays import Bools, Floats, Ints, RowIndex
 from liftgbp.support.errors import QueryError
 
@@ -81,6 +81,7 @@ class GroundReader(Reader):
     prepared: PreparedGround
     source: GroundSource
     finer: bool = False
+    sample: Sampled | None = None
 
     @cached_property
     def kinds(self) -> Ints:
@@ -327,6 +328,24 @@ class GroundReader(Reader):
         if relation is not None and len(relation.values):
             place, found = _places(keys, _keys(relation.args.T, sizes))
             result[found] = np.eye(size)[relation.values[place[found]]]
+        return result
+
+    def errors(self, predicate: int, objects: Sequence[Ints]) -> Floats:
+        """The standard errors of these marginals, which are zero unless they are sampled."""
+        own = self._plain.predicates[predicate]
+        result = np.zeros((len(objects[0]) if objects else 1, len(own.values)))
+        if self.sample is None:
+            return result
+        sizes = [self.sizes[sort] for sort in own.sorts]
+        variables, args = self.variables(predicate)
+        _, first, kind = np.unique(self.kinds[variables], return_index=True, return_inverse=True)
+        errors = [
+            self.sample.errors(self._with_sorts(predicate, args[k].tolist()), self)
+            for k in first.tolist()
+        ]
+        if errors:
+            place, known = _places(_keys(objects, sizes), _keys(args.T, sizes))
+            result[known] = np.array(errors)[kind.ravel()[place[known]]]
         return result
 
     def values(self, atom: ObjAtom) -> tuple[str, ...]:

@@ -20,6 +20,9 @@ from liftgbp.support.texts import aligned
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+CONFIRMS_WITHIN = 0.02
+"""An opinion confirms answers if these are not farther off, on the root mean square."""
+
 AGREES_WITHIN = 0.01
 """Probabilities agree if they differ by no more than this and what may be chance: three standard
 errors for one probability, more for the largest of many differences."""
@@ -158,6 +161,21 @@ class Comparison(Reported):
     def agrees(self) -> bool:
         """Whether the opinion settles the matter, and no probability differs from it."""
         return not self.doubt and bool(self.rows) and not self.differs
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the opinion agrees, and is precise enough to rule out that much is wrong.
+
+        The mean square difference, less what chance adds to it, tells how far the answers are off;
+        how well it does so goes with the number of rows.
+        """
+        if not self.agrees:
+            return False
+        number = len(self.rows)
+        chance = math.fsum(row.error**2 for row in self.rows) / number
+        square = math.fsum(row.difference**2 for row in self.rows) / number
+        unseen = 2 * math.sqrt(chance / len({(row.atom, row.where) for row in self.rows}))
+        return math.sqrt(max(0.0, square - chance)) + unseen <= CONFIRMS_WITHIN
 
     @property
     def disagrees(self) -> bool:

@@ -18,6 +18,7 @@ from liftgbp.posterior.count_queries import count_answer, count_distributions
 from liftgbp.posterior.provenance import NOTHING_SPECIAL, Provenance
 from liftgbp.posterior.readers import Prepared, Reader, Via
 from liftgbp.posterior.results import Result
+from liftgbp.posterior.standing import NOT_ASKED, Confirmation, Standing, Unconfirmed
 from liftgbp.solve import Kind, Point, Solution, Verdict
 from liftgbp.support.errors import (
     InputError,
@@ -37,12 +38,14 @@ class Posterior:
     result      how the run ended, log Z, and whether to trust it
     provenance  what it was made of
     seconds     how long that took
+    support     what speaks for it besides the method itself, or why nothing does
     """
 
     reader: Reader
     result: Result
     provenance: Provenance = NOTHING_SPECIAL
     seconds: float = 0.0
+    support: Confirmation | Unconfirmed = NOT_ASKED
 
     @classmethod
     def of(cls, prepared: Prepared, solution: Solution, seconds: float = 0.0) -> Posterior:
@@ -80,14 +83,31 @@ class Posterior:
         return self.result.verdict
 
     @property
-    def trusted(self) -> bool:
-        """Whether the numbers can be used."""
+    def sound(self) -> bool:
+        """Whether nothing is known to be wrong with it."""
         return self.result.flaw is None
+
+    @property
+    def standing(self) -> Standing:
+        """How far it can be trusted."""
+        if not self.sound:
+            return Standing.REFUSED
+        if not self.approximate or isinstance(self.support, Confirmation):
+            return Standing.CONFIRMED
+        return Standing.UNCONFIRMED
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it is confirmed: exact, sampled, or an independent method agrees."""
+        return self.standing is Standing.CONFIRMED
 
     @property
     def approximate(self) -> bool:
         """Whether regions overlap, so that larger ones might change the numbers."""
-        return not self.provenance.sums.exact and self.verdict.kind is not Kind.EXACT
+        if self.provenance.parts:
+            return any(part.approximate for part in self.provenance.parts)
+        known = (Kind.EXACT, Kind.SAMPLED)
+        return not self.provenance.sums.exact and self.verdict.kind not in known
 
     def answers_to(self, query: str) -> tuple[Answer, ...]:
         """The rows that answer a query, which is read once."""
@@ -112,6 +132,10 @@ class Posterior:
             except QueryError:
                 if asked is None:
                     raise
+        sample = self.reader.sample
+        sampled = None if sample is None else sample.counted(asked)
+        if sampled is not None:
+            return (sampled,)
         return tuple(count_answer(asked, row) for row in count_distributions(self.reader, asked))
 
     def holds(self, query: str) -> bool:
@@ -138,6 +162,10 @@ class Posterior:
         """The same with another verdict."""
         return replace(self, result=self.result.with_verdict(verdict))
 
+    def supported(self, support: Confirmation | Unconfirmed) -> Posterior:
+        """The same with what else speaks for it, or why nothing does."""
+        return replace(self, support=support)
+
     def made_of(self, **changes: Any) -> Posterior:
         """The same with other fields of its provenance."""
         return replace(self, provenance=replace(self.provenance, **changes))
@@ -159,7 +187,7 @@ class Posterior:
             judged=point.verdict.bounded_by(-math.inf, point.verdict.bound_by, slack=0.0),
         )
         reader = self.reader.prepared.reader(point.log_beliefs)
-        return replace(self, reader=reader, result=solution)
+        return replace(self, reader=reader, result=solution, support=NOT_ASKED)
 
 
 class Answered(Protocol):

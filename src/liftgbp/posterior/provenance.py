@@ -61,6 +61,16 @@ class CountSum(Reported):
 NO_SUM = CountSum()
 
 
+@dataclass(frozen=True, slots=True)
+class SampleMade:
+    """A sample: its chains, the sweeps of each, the worst R-hat, and the error of log Z."""
+
+    chains: int
+    sweeps: int
+    r_hat: float
+    log_z_error: float | None = None
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Provenance:
     """What answers were made of, and what is known beside them.
@@ -73,6 +83,8 @@ class Provenance:
     effort      the level of effort, where one was chosen
     plain       the answers without sums, blocks or larger regions, if these are others
     bounds      what log Z lies in for certain, if that was asked for
+    sample      the sample that the answers are read from, or that judged them
+    communities the number of minima of each community that has several
     """
 
     sums: CountSum = NO_SUM
@@ -83,6 +95,8 @@ class Provenance:
     effort: str = ""
     plain: Posterior | None = None
     bounds: Bounds | None = None
+    sample: SampleMade | None = None
+    communities: tuple[int, ...] = ()
 
 
 NOTHING_SPECIAL = Provenance()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -23,7 +23,7 @@ from liftgbp.plan import Plan
 from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
 from liftgbp.posterior.lookup import alone, with_others
 from liftgbp.posterior.rows import Row, query_rows
-from liftgbp.posterior.sources import Beliefs, Source
+from liftgbp.posterior.sources import Beliefs, Sampled, Source
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import QueryError, checked_number, checked_path, counted
 from liftgbp.support.files import check_apart, check_place, whole_file
@@ -157,9 +157,13 @@ class Prepared(Reported, ABC):
 
 
 class Reader(ABC):
-    """Reads beliefs: which rows a query has, and the distributions of their atoms."""
+    """Reads beliefs: which rows a query has, and the distributions of their atoms.
+
+    Where probabilities are sampled, `sample` reads rows with their standard errors.
+    """
 
     prepared: Prepared
+    sample: Sampled | None
 
     @property
     def problem(self) -> Problem:
@@ -198,6 +202,10 @@ class Reader(ABC):
     def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
         """For ground atoms of a predicate, one array of objects per argument, their marginals."""
 
+    @abstractmethod
+    def errors(self, predicate: int, objects: Sequence[Ints]) -> Floats:
+        """Their standard errors, which are zero unless probabilities are sampled."""
+
 
 @dataclass(frozen=True, eq=False)
 class ClassReader(Reader):
@@ -211,6 +219,7 @@ class ClassReader(Reader):
     source: Source
     unsplit: NormalModel | None = None
     asked: Problem | None = None
+    sample: Sampled | None = None
 
     @property
     def normal(self) -> NormalModel:
@@ -251,19 +260,32 @@ class ClassReader(Reader):
 
     def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
         """One marginal per pattern of classes and equalities, for all atoms that have it."""
+        return self._by_pattern(predicate, objects, lambda atom: self.joint([atom]))
+
+    def errors(self, predicate: int, objects: Sequence[Ints]) -> Floats:
+        """Their standard errors, which are zero unless probabilities are sampled."""
+        sample = self.sample
+        none = np.zeros(len(self.normal.predicates[predicate].values))
+        return self._by_pattern(
+            predicate, objects, lambda atom: none if sample is None else sample.errors(atom, self)
+        )
+
+    def _by_pattern(
+        self, predicate: int, objects: Sequence[Ints], table: Callable[[ObjAtom], Floats]
+    ) -> Floats:
         sorts = self.normal.predicates[predicate].sorts
         homes = [self.normal.class_index[s].of_all(o) for s, o in zip(sorts, objects, strict=True)]
         pairs = [(j, k) for j in range(len(sorts)) for k in range(j) if sorts[j] == sorts[k]]
         columns = [*homes, *(objects[j] == objects[k] for j, k in pairs)]
-        table = np.column_stack(columns).astype(np.int64) if columns else np.zeros((1, 0), np.int64)
-        _, first, pattern = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        rows = np.column_stack(columns).astype(np.int64) if columns else np.zeros((1, 0), np.int64)
+        _, first, pattern = np.unique(rows, axis=0, return_index=True, return_inverse=True)
 
         def atom(k: int) -> ObjAtom:
             return predicate, tuple(
                 (int(h[k]), int(o[k])) for h, o in zip(homes, objects, strict=True)
             )
 
-        return np.array([self.joint([atom(k)]) for k in first])[pattern.ravel()]
+        return np.array([table(atom(k)) for k in first])[pattern.ravel()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

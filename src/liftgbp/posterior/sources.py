@@ -6,7 +6,7 @@ A reader knows which rows a query has; a source knows the joint distributions of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -22,7 +22,10 @@ from liftgbp.support.errors import QueryError
 
 if TYPE_CHECKING:
     from liftgbp.ground.compress import QuotientGraph
-    from liftgbp.posterior.readers import ClassReader
+    from liftgbp.model.queries import CountQuery
+    from liftgbp.posterior.answer import Answer
+    from liftgbp.posterior.readers import ClassReader, Reader
+    from liftgbp.posterior.rows import Row
 
 Key = TypeVar("Key")
 
@@ -48,6 +51,22 @@ class GroundSource(Protocol):
 
     def joint(self, variables: Sequence[int]) -> Floats:
         """The joint distribution of different variables in factors, one axis each."""
+
+
+class Sampled(Protocol):
+    """Reads answers off a sample, with standard errors."""
+
+    def read(self, rows: Sequence[tuple[str, Row]], reader: Reader) -> Iterable[Answer]:
+        """The answers of rows, each with the text of its query."""
+
+    def counted(self, query: CountQuery) -> Answer | None:
+        """How many objects satisfy a formula, or how likely a comparison of that number holds.
+
+        Nothing is returned where that is known without a sample.
+        """
+
+    def errors(self, atom: ObjAtom, reader: Reader) -> Floats:
+        """The standard errors of the probabilities of the values of an atom."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -24,7 +24,7 @@ from liftgbp.pictures.cards import (
     sizes_text,
 )
 from liftgbp.pictures.markup import Content
-from liftgbp.posterior import CountSum, Posterior, posterior_of
+from liftgbp.posterior import CountSum, Posterior, Standing, posterior_of
 from liftgbp.posterior.answer import (
     Answer,
     AnswerRows,
@@ -46,7 +46,7 @@ from liftgbp.posterior.rows import Row
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.rows_shown import Change, largest_change
-from liftgbp.report.trust import reason_of, remedies_of
+from liftgbp.report.trust import reason_of, remedies_of, standing_text
 from liftgbp.report.wording import growth_end, unchecked_text
 from liftgbp.solve import Finding, Kind, Point, Points, Remedy, Status, Verdict
 from liftgbp.strategy.question import Question
@@ -73,7 +73,7 @@ Read = TypeVar("Read")
 
 
 class UntrustedAnswer(UserWarning):
-    """Numbers are read from an answer that cannot be trusted; the text says why.
+    """Numbers are read from an answer that is refused; the text says why.
 
     >>> import warnings
     >>> import liftgbp
@@ -88,7 +88,7 @@ class UntrustedAnswer(UserWarning):
 
 
 class UntrustedAnswerError(LiftgbpError):
-    """An answer cannot be trusted, and `infer` was asked to be strict.
+    """An answer is not confirmed, and `infer` was asked to be strict.
 
     `answers` are the answers all the same.
 
@@ -112,8 +112,9 @@ class UntrustedAnswerError(LiftgbpError):
 class Answers(Shown):
     """What a run found out; ask it with `query` or `marginal`.
 
-    Reading probabilities or log Z from answers that are not `trusted` warns once
-    (`UntrustedAnswer`), and the warning says why. `result`, `as_dict` and `at` do not warn.
+    They are `trusted` if they are exact, sampled, or confirmed by something independent. Reading
+    probabilities or log Z from answers that are refused warns once (`UntrustedAnswer`), and the
+    warning says why. `result`, `as_dict` and `at` do not warn.
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
@@ -172,9 +173,8 @@ class Answers(Shown):
         return tuple(map(Answers, self.posterior.provenance.growth))
 
     def _headline(self) -> str:
-        trust = "trusted" if self.trusted else "not trusted"
         where = f"{self.model.name}{sizes_text(self.sizes)}"
-        return f"{where}: {trust}, log Z {self.result.log_z:.10g}"
+        return f"{where}: {self.standing.value}, log Z {self.result.log_z:.10g}"
 
     def _body(self) -> Iterable[Content]:
         rows = self.posterior.every_row if "every_row" in self.posterior.__dict__ else None
@@ -211,9 +211,19 @@ class Answers(Shown):
         return self.posterior.verdict
 
     @property
+    def standing(self) -> Standing:
+        """How far the numbers can be trusted."""
+        return self.posterior.standing
+
+    @property
     def trusted(self) -> bool:
-        """Whether the numbers can be used."""
+        """Whether the numbers are confirmed: exact, sampled, or an independent method agrees."""
         return self.posterior.trusted
+
+    @property
+    def because(self) -> str:
+        """Why the answers are confirmed, unconfirmed or refused, in words."""
+        return standing_text(self.posterior)
 
     @property
     def approximate(self) -> bool:
@@ -222,12 +232,12 @@ class Answers(Shown):
 
     @property
     def reason(self) -> str:
-        """Why the numbers cannot be used, and what to try; empty if they can."""
+        """Why the numbers are not confirmed, and what to try if they are refused; else empty."""
         return reason_of(self.posterior, self.tried)
 
     @property
     def flaw(self) -> Finding | None:
-        """Why the numbers cannot be used, as a value; `None` if they can."""
+        """Why the numbers are refused, as a value; `None` if they are not."""
         return self.result.flaw
 
     @property
@@ -237,7 +247,7 @@ class Answers(Shown):
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
-        """What is worth trying if the numbers cannot be used; empty if they can."""
+        """What is worth trying if the numbers are refused; empty if they are not."""
         return remedies_of(self.posterior, self.tried)
 
     @property
@@ -353,7 +363,7 @@ class Answers(Shown):
         """
         with self._within_limits():
             found = read(self.posterior.reader)
-        if not (self.trusted or self.one_point or "_warned" in self.__dict__):
+        if not (self.posterior.sound or self.one_point or "_warned" in self.__dict__):
             warnings.warn(self.reason, UntrustedAnswer, stacklevel=3)
             self.__dict__["_warned"] = True
         return found
@@ -362,11 +372,12 @@ class Answers(Shown):
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know although nothing is wrong."""
         verdict = self.result.verdict
+        unchecked = verdict.kind is Kind.UNCHECKED and self.posterior.sound
         return (
             *self.model.notes,
             *self.posterior.reader.problem.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in added_regions(self.model)),
-            *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
+            *([unchecked_text(verdict)] if unchecked else []),
         )
 
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:
@@ -461,7 +472,7 @@ class Answers(Shown):
         """What these answers say about the rows of other answers."""
         answers = posterior_of(answers)
         rows = [
-            OpinionRow(row.query, row.atom, row.where, row.values)
+            OpinionRow(row.query, row.atom, row.where, row.values, _errors(row))
             for row in self._rows_of(answers, checked_texts("queries", queries))
         ]
         exact = self.verdict.kind is Kind.EXACT
@@ -551,7 +562,7 @@ class Answers(Shown):
 
     @property
     def _title(self) -> str:
-        trust = "" if self.trusted else ": NOT TRUSTED"
+        trust = "" if self.trusted else f": {self.standing.value.upper()}"
         return f"{self.model.name}{sizes_text(self.sizes)}{trust}"
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
@@ -587,6 +598,12 @@ class Answers(Shown):
             with self._within_limits():
                 plain = self.question.quick().answered()
         return None if plain is None else Answers(plain)
+
+
+def _errors(row: Answer) -> dict[tuple[str, ...], float]:
+    """The standard errors of a row that is sampled."""
+    errors = {assignment: row.error_of(assignment) for assignment in row.values}
+    return {assignment: error for assignment, error in errors.items() if error is not None}
 
 
 def _charts(reader: Reader, counts: Iterable[CountQuery]) -> Iterator[Chart]:

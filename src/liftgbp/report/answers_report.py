@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
-from liftgbp.posterior import BlockStructure, Posterior, Result
+from liftgbp.posterior import BlockStructure, Posterior, Provenance, Result, Standing
 from liftgbp.posterior.answer import Answer
 from liftgbp.report.cards_of_answers import body_of, headline_of
 from liftgbp.report.rows_shown import largest_change, rows_table
-from liftgbp.report.trust import flaw_text, reason_of
+from liftgbp.report.trust import flaw_text, reason_of, standing_text
 from liftgbp.report.wording import ADVICE, growth_end, solver_text, verdict_text
 from liftgbp.solve import Kind, Point, Verdict
 from liftgbp.support.errors import QueryError, counted
@@ -34,20 +34,19 @@ def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
         yield folded(f"{len(minima)} stationary points of the free energy", points_table(minima))
     if answers.bounds is not None:
         yield note(f"proven: {answers.bounds.text}")
-    yield note(f"log Z = {answers.result.log_z:.10g}; {answers.used}")
+    sample = answers.posterior.provenance.sample
+    error = f" ± {sample.log_z_error:.2g}" if sample is not None and sample.log_z_error else ""
+    yield note(f"log Z = {answers.result.log_z:.10g}{error}; {answers.used}")
     yield from map(note, answers.notes)
 
 
 def _badge(answers: Answers) -> Markup:
-    """Whether to trust the answers: green, amber or red."""
-    if not answers.trusted:
-        return badge(BAD, f"not trusted: {answers.reason}")
-    match answers.verdict.kind:
-        case Kind.EXACT:
-            return badge(GOOD, "trusted: the answer is exact")
-        case Kind.UNCHECKED:
-            return badge(DOUBTFUL, "trusted as far as it could be checked; see below")
-    return badge(GOOD, "trusted: the solver converged, and the answer passed every check")
+    """How far to trust the answers: green, amber or red."""
+    posterior = answers.posterior
+    if posterior.standing is Standing.REFUSED:
+        return badge(BAD, f"refused: {answers.reason}")
+    colour = GOOD if posterior.trusted else DOUBTFUL
+    return badge(colour, f"{posterior.standing.value}: {standing_text(posterior)}")
 
 
 def points_table(points: Sequence[Point]) -> Markup:
@@ -74,6 +73,8 @@ def made_of(posterior: Posterior) -> str:
 
 def _methods(posterior: Posterior) -> str:
     made, is_exact = posterior.provenance, posterior.verdict.kind is Kind.EXACT
+    if made.sample is not None:
+        return f"sampled ({counted(made.sample.chains, 'chain')}, R-hat {made.sample.r_hat:.2f})"
     if made.parts:
         number = f"{len(made.parts)} independent parts"
         if is_exact:
@@ -107,7 +108,9 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
     return {
         "model": posterior.model.name,
         "domains": posterior.sizes,
+        "standing": posterior.standing.value,
         "trusted": posterior.trusted,
+        "because": standing_text(posterior),
         "reason": answers.reason,
         "flaw": flaw_text(posterior),
         "remedies": [
@@ -131,6 +134,7 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         "verdict": verdict_as_dict(result.verdict),
         "minima": _minima(result),
         "log_z": finite(result.log_z),
+        **_sample(made),
         **({} if made.bounds is None else {"bounds": made.bounds.log_z_as_dict()}),
         "blocks": [structure.as_dict() for structure in made.blocks],
         "effort": _effort(posterior, rows, queries) if made.effort else None,
@@ -139,6 +143,21 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         **({"growth": _growth(posterior, queries)} if made.growth else {}),
         **({"parts": list(map(_part, made.parts))} if made.parts else {}),
         **({"sum_over": made.sums.as_dict()} if made.sums.predicates or made.sums.choice else {}),
+    }
+
+
+def _sample(made: Provenance) -> dict[str, object]:
+    """The sample that the answers are read from, if they are."""
+    if made.sample is None:
+        return {}
+    error = made.sample.log_z_error
+    return {
+        "log_z_error": None if error is None else finite(error),
+        "sample": {
+            "chains": made.sample.chains,
+            "sweeps": made.sample.sweeps,
+            "r_hat": finite(made.sample.r_hat),
+        },
     }
 
 
@@ -152,6 +171,7 @@ def _minima(result: Result) -> list[dict[str, object]]:
 def _part(part: Posterior) -> dict[str, object]:
     return {
         "log_z": finite(part.result.log_z),
+        "standing": part.standing.value,
         "trusted": part.trusted,
         "verdict": verdict_as_dict(part.verdict),
         "minima": _minima(part.result),
@@ -208,6 +228,7 @@ def _effort(
 def _step(posterior: Posterior, rows: Sequence[Answer]) -> dict[str, object]:
     return {
         "log_z": finite(posterior.result.log_z),
+        "standing": posterior.standing.value,
         "trusted": posterior.trusted,
         "reason": reason_of(posterior),
         "answers": [row.as_dict() for row in rows],

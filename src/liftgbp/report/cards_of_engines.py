@@ -24,6 +24,7 @@ from liftgbp.pictures.cards import (
     sizes_text,
 )
 from liftgbp.pictures.markup import Content
+from liftgbp.posterior import Standing
 from liftgbp.posterior.results import Choice
 from liftgbp.report.answers_report import points_table
 from liftgbp.report.cards_of_answers import body_of, headline_of
@@ -82,7 +83,7 @@ def headline(value: object) -> str:
     match value:
         case Auto() | Descent() | Flooding() | Limits():
             return "settings"
-        case Algorithm() | Flaw() | Kind():
+        case Algorithm() | Flaw() | Kind() | Standing():
             return str(value.value)
         case Status():
             return f"{value.value}: {WORDINGS[value]}"
@@ -99,7 +100,7 @@ def headline(value: object) -> str:
             return f"log Z {value.log_z:.10g}{share}: {value.verdict.kind.value}"
         case Solution():
             ended = f"{value.status.value} after {counted(value.iterations, 'iteration')}"
-            trust = "trusted" if value.trusted else f"not trusted: {sentence(value.flaw)}"
+            trust = "sound" if value.sound else f"refused: {sentence(value.flaw)}"
             return f"{solver_text(value.solver)}, {ended}, log Z {value.log_z:.10g}, {trust}"
     told = headline_of(value)
     if told is not None:
@@ -116,7 +117,7 @@ def body(value: object) -> Iterable[Content]:
         case Auto() | Descent() | Flooding() | Limits():
             shown = [own.name for own in dataclasses.fields(value) if own.repr]
             return [fields((name, str(getattr(value, name))) for name in shown)]
-        case Algorithm() | Finding() | Flaw() | Kind() | Status():
+        case Algorithm() | Finding() | Flaw() | Kind() | Standing() | Status():
             return ()
         case Verdict():
             return _of_verdict(value)
@@ -126,7 +127,7 @@ def body(value: object) -> Iterable[Content]:
             return [points_table(value)]
         case Solution():
             flaw = reason(sentence(value.flaw), value.remedies)
-            trust = badge(BAD, flaw) if flaw else badge(GOOD, "trusted")
+            trust = badge(BAD, flaw) if flaw else badge(GOOD, "sound")
             return [trust, *body(Points(value.points) if value.points else value.verdict)]
     told = body_of(value)
     return _of_sample(_sample(value)) if told is None else told

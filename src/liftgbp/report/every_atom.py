@@ -40,11 +40,14 @@ SCHEMA: Schema = {
     "observed": bool,
 }
 
+WITH_ERRORS: Schema = {**SCHEMA, "standard_error": float}
+"""The columns of a table whose probabilities are sampled."""
+
 MOST_ATOMS = 10**7
 AT_ONCE = 10**5
 """Atoms whose marginals are read as one batch."""
 
-Record = tuple[str, str, str, float, bool]
+Record = tuple[object, ...]
 
 
 def write_every_atom(reader: Reader, path: Path, *, observed: bool = False) -> None:
@@ -58,7 +61,7 @@ def write_every_atom(reader: Reader, path: Path, *, observed: bool = False) -> N
     atoms = GroundAtoms(reader, observed)
     asked = atoms.everything()
     with whole_file(path) as unfinished:
-        write_table(unfinished, SCHEMA, atoms.records(asked))
+        write_table(unfinished, atoms.schema, atoms.records(asked))
 
 
 def columns_of_every_atom(
@@ -67,10 +70,10 @@ def columns_of_every_atom(
     """The same table as arrays, of all atoms or of those that match a query."""
     atoms = GroundAtoms(reader, observed)
     asked = atoms.everything() if query is None else [atoms.matching(query)]
-    cells = list(zip(*atoms.records(asked), strict=True)) or [()] * len(SCHEMA)
+    cells = list(zip(*atoms.records(asked), strict=True)) or [()] * len(atoms.schema)
     return {
         name: np.array(column, NUMPY_TYPES[kind])
-        for (name, kind), column in zip(SCHEMA.items(), cells, strict=True)
+        for (name, kind), column in zip(atoms.schema.items(), cells, strict=True)
     }
 
 
@@ -154,12 +157,16 @@ class Asked:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Batch:
-    """Some atoms of one predicate with their marginals, and whether they are observed."""
+    """Some atoms of one predicate with their marginals, and whether they are observed.
+
+    `errors` are the standard errors of marginals that are sampled.
+    """
 
     asked: Asked
     objects: Ints
     tables: Floats
     seen: Bools
+    errors: Floats | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -191,6 +198,11 @@ class GroundAtoms:
         self._with_observed = checked_flag("observed", with_observed)
         self._closed = reader.problem.evidence.closed
         self._names: dict[str, dict[int, str]] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of a table of atoms."""
+        return SCHEMA if self._reader.sample is None else WITH_ERRORS
 
     def everything(self) -> list[Asked]:
         """All atoms, unless they are too many."""
@@ -277,7 +289,10 @@ class GroundAtoms:
                 tables = self._reader.marginals(asked.number, list(objects.T))
                 # Rounding makes some probabilities larger than one, and facts a little doubtful.
                 tables = np.where(seen[:, None], np.round(tables), np.minimum(tables, 1.0))
-                yield Batch(asked, objects, tables, seen)
+                errors = None
+                if self._reader.sample is not None:
+                    errors = self._reader.errors(asked.number, list(objects.T))
+                yield Batch(asked, objects, tables, seen, errors)
 
     def records(self, every: Sequence[Asked]) -> Iterator[Record]:
         """The rows of the table of some atoms."""
@@ -285,11 +300,17 @@ class GroundAtoms:
             name, values = asked.predicate.name, asked.predicate.values
             shown = [(k, value) for k, value in enumerate(values) if (values, k) != (BOOLEAN, 0)]
             for batch in self.batches(asked):
-                for arguments, table, seen in zip(
-                    self._arguments(batch), batch.tables.tolist(), batch.seen.tolist(), strict=True
+                columns = [self._arguments(batch), batch.tables.tolist(), batch.seen.tolist()]
+                if batch.errors is None:
+                    for arguments, table, seen in zip(*columns, strict=True):
+                        for k, value in shown:
+                            yield name, ",".join(arguments), value, table[k], seen
+                    continue
+                for arguments, table, seen, errors in zip(
+                    *columns, batch.errors.tolist(), strict=True
                 ):
                     for k, value in shown:
-                        yield name, ",".join(arguments), value, table[k], seen
+                        yield name, ",".join(arguments), value, table[k], seen, errors[k]
 
     def texts(self, batch: Batch | _Best) -> Iterator[str]:
         """The atoms in words."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from liftgbp.lift.regions import BETHE
-from liftgbp.posterior import Posterior
+from liftgbp.posterior import Posterior, Standing
 from liftgbp.posterior.results import GrowthEnd
-from liftgbp.report.wording import reason, sentence
-from liftgbp.solve import Remedy
+from liftgbp.report.wording import reason, sentence, support_text
+from liftgbp.solve import Kind, Remedy
 
 FEW_PREDICATES = 4
 """In models with more unary predicates, sums over counts take too long to be recommended."""
@@ -18,8 +18,29 @@ NOTHING = frozenset[Remedy]()
 
 
 def reason_of(posterior: Posterior, tried: frozenset[Remedy] = NOTHING) -> str:
-    """Why the numbers cannot be used, and what to try; empty if they can."""
+    """Why the answer is not confirmed; if it is refused, also what to try. Empty if it is."""
+    match posterior.standing:
+        case Standing.CONFIRMED:
+            return ""
+        case Standing.UNCONFIRMED:
+            return support_text(posterior.support)
     return reason(flaw_text(posterior), remedies_of(posterior, tried))
+
+
+def standing_text(posterior: Posterior) -> str:
+    """Why the answer stands as it does, in words."""
+    if not posterior.trusted:
+        return reason_of(posterior)
+    match posterior.verdict.kind:
+        case Kind.EXACT:
+            return "the answer is exact"
+        case Kind.SAMPLED:
+            return "the answer is a sample with known standard errors"
+    return (
+        "the answer is exact"
+        if posterior.provenance.sums.exact
+        else support_text(posterior.support)
+    )
 
 
 def flaw_text(posterior: Posterior) -> str:
@@ -34,7 +55,7 @@ def flaw_text(posterior: Posterior) -> str:
 
 def remedies_of(posterior: Posterior, tried: frozenset[Remedy] = NOTHING) -> tuple[Remedy, ...]:
     """What is worth trying if the numbers cannot be used; empty if they can."""
-    if posterior.trusted:
+    if posterior.sound:
         return ()
     return tuple(
         own for own in posterior.result.remedies if own not in tried and _applies(own, posterior)

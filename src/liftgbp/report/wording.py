@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from liftgbp.posterior import Confirmation, Silence, Support, Unconfirmed
 from liftgbp.posterior.results import Choice, ChoiceKind, GrowthEnd, GrowthStop
 from liftgbp.solve import (
     NO_BLOCKS,
@@ -83,6 +84,22 @@ WORDINGS: dict[Flaw | Status, str] = {
 }
 """What each finding says; what stands in braces are its numbers and places."""
 
+CONFIRMATIONS: dict[Support, str] = {
+    Support.SAMPLE: "a sample says the same",
+    Support.SMALLER_SAMPLE: "at {sizes} a sample says the same, and the answer keeps its structure",
+}
+"""What speaks for an answer."""
+
+SILENCES: dict[Silence, str] = {
+    Silence.NOT_ASKED: "no second opinion was asked for",
+    Silence.TOO_LARGE: "a sample of so many atoms takes more effort",
+    Silence.NO_WORLD: "no chain of a sample found a possible world",
+    Silence.NOT_MIXED: "the chains of a sample{at} have not mixed",
+    Silence.SAMPLE_DIFFERS: "a sample{at} differs from the same method by {0:.2g} in {about}",
+    Silence.OTHER_STRUCTURE: "the structure of the answer is another one{at}",
+}
+"""Why nothing speaks for an answer."""
+
 NEARLY_ALL = 0.995
 """Counts with a larger share are called all of them."""
 
@@ -104,6 +121,25 @@ def sentence(finding: Finding | None) -> str:
         cause=sentence(finding.cause),
         counts="none of the counts that are summed over can" if share > NEARLY_ALL else counts,
     )
+
+
+def support_text(support: Confirmation | Unconfirmed) -> str:
+    """What speaks for an answer besides its own method, or why nothing does.
+
+    >>> support_text(Confirmation(Support.SAMPLE, 0.0023, "r(x,y)"))
+    'a sample says the same; the largest difference is 0.0023, in r(x,y)'
+    >>> support_text(Unconfirmed())
+    'nothing contradicts the answer, but no second opinion was asked for'
+    """
+    sizes = ", ".join(f"{sort} = {size}" for sort, size in support.sizes.items())
+    if isinstance(support, Unconfirmed):
+        at = f" at {sizes}" if sizes else ""
+        why = SILENCES[support.why].format(*support.numbers, at=at, about=support.about)
+        return f"nothing contradicts the answer, but {why}"
+    words: str = CONFIRMATIONS[support.by].format(sizes=sizes)
+    if not support.about:
+        return words
+    return f"{words}; the largest difference is {support.difference:.2g}, in {support.about}"
 
 
 def reached_by(by: IndependentAtoms | KnownWorlds) -> str:
@@ -167,8 +203,8 @@ def reason(flaw: str, remedies: Sequence[Remedy]) -> str:
 
 def verdict_text(verdict: Verdict) -> str:
     """What is known about a point, in one line."""
-    if verdict.kind is Kind.EXACT:
-        return "exact"
+    if verdict.kind in (Kind.EXACT, Kind.SAMPLED):
+        return str(verdict.kind.value)
     curvatures = []
     if verdict.curvature is not None:
         curvatures.append(f"smallest curvature {verdict.curvature:.2g}")
@@ -201,8 +237,12 @@ def solver_text(solver: SolvedBy) -> str:
     match solver.algorithm:
         case Algorithm.SUM_OVER_CELLS:
             return f"exact (a sum over {counted(solver.size, 'count')})"
+        case Algorithm.SUM_OVER_ARRANGEMENTS:
+            return f"exact (a sum over blocks of objects, for {counted(solver.size, 'count')})"
         case Algorithm.JUNCTION_TREE:
             return f"exact (a junction tree with {solver.size} states)"
+        case Algorithm.SAMPLING:
+            return f"sampling ({counted(solver.size, 'chain')})"
     return str(solver.algorithm.value)
 
 

@@ -68,7 +68,7 @@ class Auto(HasCard):
         if work_of(layout, self.descent) > self.most_patience:
             return [replace(own, remedies=(Remedy.DAMPING, Remedy.BETHE)) for own in flooded]
         return [
-            solution if solution.trusted else self.descent(plan, progress)
+            solution if solution.sound else self.descent(plan, progress)
             for plan, solution in zip(plans, flooded, strict=True)
         ]
 

@@ -117,22 +117,20 @@ class Descent(HasCard):
             bounds = log_z_bounds(plans, self.tolerances)
             return self._solve(plans, starts, bounds, silent)
 
-    def from_beliefs(
-        self, plans: Sequence[Plan], starts: Sequence[Sequence[Floats]], bounds: Sequence[float]
-    ) -> list[Solution]:
-        """The solutions of plans with one layout, each from some beliefs of all regions.
+    def from_beliefs(self, plan: Plan, starts: Sequence[Floats], bound: float) -> Solution | None:
+        """The solution of a plan from some beliefs of all regions; if some are near.
 
-        `bounds` are what log Z is at least. Only what the starts lead to is part of a solution, not
+        `bound` is what log Z is at least. Only what the starts lead to is part of the solution, not
         its images under the symmetries of the plan.
         """
-        layout = plans[0].layout
+        layout = plan.layout
         outer = polytope(layout).outer
         with one_thread(polytope(layout)):
-            usable = [
-                nearby(layout, portable.log(np.array(beliefs)[:, outer]), self.tolerances)
-                for beliefs in starts
-            ]
-            return self._solve(plans, usable, bounds, silent, images=False)
+            logs = portable.log(np.array(starts)[:, outer])
+            usable = nearby(layout, logs, self.tolerances)
+            if not usable:
+                return None
+            return self._solve([plan], [usable], [bound], silent, images=False)[0]
 
     def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:
         """The points of solutions without those that went astray; all points if all did."""

@@ -38,12 +38,14 @@ class Algorithm(HasCard, Enum):
     DESCENT = "descent"
     INDEPENDENT_ATOMS = "independent atoms"
     SUM_OVER_CELLS = "sum over cells"
+    SUM_OVER_ARRANGEMENTS = "sum over arrangements in blocks"
     JUNCTION_TREE = "junction tree"
+    SAMPLING = "sampling"
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedBy:
-    """What found an answer; `size` is how many counts or states an exact one took."""
+    """What found an answer; `size` is how many counts, states or chains it took."""
 
     algorithm: Algorithm
     size: int = 0

@@ -247,9 +247,11 @@ def descend(place: Place, tolerance: float) -> Place:
         step = _downwards(place, tolerance)
         if step is None:
             break
-        place, size, newtons = step
-        place = place.suited()
-        if newtons and size < tolerance:
+        there, size, newtons = step
+        # A belief of exp(-1e5) may bend the free energy without lowering it in any digit.
+        falls = there.free_energy < place.free_energy
+        place = there.suited()
+        if size < tolerance if newtons else not falls:
             break
     return place
 

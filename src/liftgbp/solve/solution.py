@@ -131,6 +131,6 @@ class Solution(Reported):
         return self.verdict.flaw or self.verdict.outside(self.log_z)
 
     @property
-    def trusted(self) -> bool:
+    def sound(self) -> bool:
         """Whether the numbers can be used."""
         return self.flaw is None

@@ -42,6 +42,7 @@ class Kind(HasCard, Enum):
     VALLEY = "any point of a flat valley"
     PRODUCT = "independent atoms"
     EXACT = "exact"
+    SAMPLED = "sampled"
     UNCHECKED = "not checked"
     UNKNOWN = "unknown"
 
@@ -55,7 +56,8 @@ class Verdict(Reported):
                    entropy; positive at a minimum, `None` where it was not computed
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
                    flat valley (others are as good), independent atoms (no stationary point, but
-                   worlds that all minima lack), exact (no approximation at all), not checked (the
+                   worlds that all minima lack), exact (no approximation at all), sampled (no
+                   approximation, but with standard errors), not checked (the
                    Hessian is too large, and other minima are not ruled out), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from liftgbp.evidence import Problem
 from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family
@@ -21,6 +21,7 @@ from liftgbp.strategy.strategy import best_answers
 from liftgbp.support.errors import CapacityError, InputError
 
 if TYPE_CHECKING:
+    from liftgbp.ground.formats import Network
     from liftgbp.posterior.ground_reader import PreparedGround
 
 TAKEN_APART = (
@@ -67,12 +68,19 @@ def answers_about(
 
 
 def answers_about_network(
-    prepare: Callable[[Family], PreparedGround], effort: Effort, request: Request, run: Run
+    network: Network,
+    known: Any,
+    prepare: Callable[[Family], PreparedGround],
+    effort: Effort,
+    request: Request,
+    run: Run,
 ) -> Posterior:
-    """The answers about a ground network, prepared for a family of regions."""
+    """The answers about a network with what is known, prepared for a family of regions."""
+    from liftgbp.methods.sampling.second_sample import Target
     from liftgbp.strategy.ground_case import GroundCase
 
-    return best_answers(GroundCase(prepare, request.regions, run), request, effort)
+    case = GroundCase(prepare, request.regions, run, Target(network, None, known))
+    return best_answers(case, request, effort)
 
 
 def _over_classes(
@@ -142,13 +150,15 @@ def _with_quantifiers(
 
 def _on_ground(problem: Problem, effort: Effort, request: Request, run: Run) -> Posterior:
     """The answers about a model that is written out under its evidence."""
+    from liftgbp.methods.sampling.second_sample import Target
     from liftgbp.model.rewriting import with_joint_exclusions
     from liftgbp.strategy.ground_case import GroundCase, prepare_ground
 
+    target = Target.of(problem)
     if request.regions is None:
         joint = with_joint_exclusions(problem.model, problem.sizes)
         problem = replace(problem, model=joint)
     case = GroundCase(
-        lambda family: prepare_ground(problem, family, run), request.regions, run, problem=problem
+        lambda family: prepare_ground(problem, family, run), request.regions, run, target
     )
     return best_answers(case, request, effort)

@@ -11,12 +11,13 @@ from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, GROWING, Family
 from liftgbp.methods.effort import EFFORTS, LOOPS, Effort
-from liftgbp.methods.sampling.sampled_judge import SampledJudge
+from liftgbp.methods.sampling.second_sample import WORK, SecondSample, Target
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.solve import work_of
+from liftgbp.strategy.communities_on_ground import with_communities
 from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
 from liftgbp.strategy.growth import EffortError, grow
 from liftgbp.strategy.parts import may_miss_minima
@@ -39,7 +40,7 @@ minutes on UW-CSE, where the answer is found in five. Thorough effort has no suc
 
 
 class GroundCase:
-    """A ground network, prepared by `prepare` for a family of regions, and what it is about."""
+    """A ground network, prepared by `prepare` for a family of regions; `target` is what it is."""
 
     over_classes = None
 
@@ -48,13 +49,13 @@ class GroundCase:
         prepare: Callable[[Family], PreparedGround],
         regions: Family | None,
         run: Run,
+        target: Target,
         most_work: float = MOST_WORK,
         fewest_iterations: int = FEWEST_ITERATIONS,
-        problem: Problem | None = None,
     ) -> None:
         first = FACTOR_SCOPES if regions in (None, GROWING) else regions
         self._first = prepare(first)
-        self._run, self._problem = run, problem
+        self._run, self._target = run, target
         self._most_work, self._fewest = most_work, fewest_iterations
 
     def prepare(self) -> None:
@@ -106,18 +107,25 @@ class GroundCase:
         """What is equal for answers over the same regions."""
         return answers.graph.ground_regions
 
-    def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """A world, and a sample of the problem; networks of other tools have no sample."""
-        judges: list[Judge] = []
-        run = self._run
-        if effort.work and not request.names_a_method:
-            from liftgbp.worlds.world_judge import WorldJudge, weight_on_ground
+    def by_communities(self, answers: Posterior, effort: Effort) -> Posterior | None:
+        """The answers from minima of communities; none if there are no such, or they cost more."""
+        return with_communities(self._first, answers, effort, self._run.progress)
 
-            weigh = partial(weight_on_ground, self._first.graph.network, effort.name)
-            judges.append(WorldJudge(weigh, run.descent.tolerances, run.progress))
-        if effort.work and request.is_judged_by_samples and self._problem is not None:
-            judges.append(SampledJudge(effort.name, self._problem, run.progress))
-        return judges
+    def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
+        """A best world: an answer that weighs less than that is wrong."""
+        if not effort.work or request.names_a_method:
+            return ()
+        from liftgbp.worlds.world_judge import WorldJudge, weight_on_ground
+
+        run = self._run
+        weigh = partial(weight_on_ground, self._first.graph.network, effort.name)
+        return [WorldJudge(weigh, run.descent.tolerances, run.progress)]
+
+    def second_sample(self, effort: Effort) -> SecondSample:
+        """What a sample says about answers."""
+        network = self._first.graph.network
+        atoms, factors = len(network.ranges), network.factors
+        return SecondSample(WORK[effort.name], self._target, atoms, factors, self._run.progress)
 
     def _over(self, family: Family) -> PreparedGround:
         """The same network over another family of regions."""

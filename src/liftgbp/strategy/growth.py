@@ -50,19 +50,19 @@ def grow(
             break
         if not chain or regions(answers) != regions(chain[-1]):
             chain.append(answers)
-            if family.name == "objects" and not answers.trusted:
+            if family.name == "objects" and not answers.sound:
                 stop = GrowthStop(GrowthEnd.NOT_TRUSTED, str(family))
                 break
             if not answers.approximate:
                 stop = GrowthStop(GrowthEnd.NOT_APPROXIMATE)
                 break
-        elif answers.trusted and not chain[-1].trusted:
+        elif answers.sound and not chain[-1].sound:
             # Solved part by part, the same regions may have another answer.
             chain[-1] = answers
     for k in reversed(range(len(chain))):
-        if chain[k].trusted:
+        if chain[k].sound:
             chain[k] = judge(chain[k])
-            if chain[k].trusted:
+            if chain[k].sound:
                 best = chain[k]
                 break
             stop = GrowthStop(GrowthEnd.NOT_TRUSTED, str(chain[k].graph.family))

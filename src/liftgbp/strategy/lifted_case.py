@@ -12,12 +12,13 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from liftgbp.evidence import Problem
 from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family, build_regions
 from liftgbp.lift.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
 from liftgbp.methods.effort import EFFORTS, Effort
 from liftgbp.model.rewriting import outlined
 from liftgbp.plan import compile_plan
-from liftgbp.posterior import Posterior, PreparedLifted
+from liftgbp.posterior import Confirmation, Posterior, PreparedLifted, Unconfirmed
 from liftgbp.solve import work_of
 from liftgbp.strategy.growth import EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
@@ -30,6 +31,7 @@ from liftgbp.support.progress import Progress
 if TYPE_CHECKING:
     from liftgbp.methods.blocks import Bound
     from liftgbp.methods.counting import Summer
+    from liftgbp.methods.sampling.second_sample import SecondSample
 
 HASTY_WORK = 3e8
 """Where a step of descent costs more, in units of `solve.work_of`, messages alone are passed at
@@ -236,8 +238,11 @@ class LiftedCase:
             progress=self._run.progress,
         )
 
+    def by_communities(self, answers: Posterior, effort: Effort) -> None:
+        """Communities are those of single objects; classes of them fall into blocks."""
+
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """Curvature between halves of classes, worlds, proven bounds, and a sample.
+        """Curvature between halves of classes, worlds, and proven bounds.
 
         Whoever names a method wants its answer, and may ask for bounds or a sample beside it.
         """
@@ -245,19 +250,38 @@ class LiftedCase:
             return ()
         from liftgbp.methods.blocks import HalvesJudge
         from liftgbp.methods.bounding import ProvenJudge
-        from liftgbp.methods.sampling.sampled_judge import SampledJudge
         from liftgbp.worlds.world_judge import WorldJudge, weight_over_classes
 
-        run, objects = self._run, self._objects
+        run = self._run
         tolerances = run.descent.tolerances
         judges: list[Judge] = [HalvesJudge(self._shattering, tolerances, effort.work)]
         if not request.names_a_method:
             weigh = partial(weight_over_classes, self._normal, effort.name)
             judges.append(WorldJudge(weigh, tolerances, run.progress))
             judges.append(ProvenJudge(effort.name, self._shattering, tolerances, run.progress))
-        if request.is_judged_by_samples:
-            judges.append(SampledJudge(effort.name, objects.problem, run.progress))
         return judges
+
+    @property
+    def problem(self) -> Problem:
+        """The model, what is known, and the domain sizes."""
+        return self._objects.problem
+
+    def smaller_worlds(
+        self, answers: Posterior, request: Request, effort: Effort
+    ) -> Confirmation | Unconfirmed:
+        """What smaller worlds say about answers that no sample could judge."""
+        from liftgbp.strategy.smaller_worlds import support_of
+
+        return support_of(answers, self, request, effort, self._run)
+
+    def second_sample(self, effort: Effort, share: float = 1.0) -> SecondSample:
+        """What a sample says about answers, which takes no more than a share of the effort."""
+        from liftgbp.ground.grounding.from_classes import ground_factors
+        from liftgbp.methods.sampling.second_sample import WORK, SecondSample, Target
+
+        atoms, factors = sum(self._factor_scopes.plan.atom_counts), ground_factors(self._normal)
+        target = Target.of(self._objects.problem)
+        return SecondSample(share * WORK[effort.name], target, atoms, factors, self._run.progress)
 
 
 def prepare_lifted(normal: NormalModel, regions: Family, progress: Progress) -> PreparedLifted:

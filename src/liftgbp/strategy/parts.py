@@ -7,26 +7,35 @@ Solved apart, log Z is a sum and beliefs are products.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from liftgbp.lift.shatter import NormalModel, ObjectClasses
 from liftgbp.lift.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.lift.signature import canonise
+from liftgbp.model.queries import CountQuery
 from liftgbp.posterior import (
+    Answer,
     ClassReader,
+    Confirmation,
     MixedResult,
     Posterior,
     PreparedLifted,
     Provenance,
     Reader,
     Result,
+    Unconfirmed,
 )
+from liftgbp.posterior.answer import read_row
 from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.rows import Row
 from liftgbp.posterior.sources import Source, product_of_parts
 from liftgbp.solve import Algorithm, Kind, Status, Verdict
 from liftgbp.support.arrays import Floats
-from liftgbp.support.errors import QueryError
+from liftgbp.support.errors import InternalError, QueryError
 
 WORST_FIRST = (
     Kind.UNKNOWN,
@@ -36,6 +45,7 @@ WORST_FIRST = (
     Kind.PRODUCT,
     Kind.BOUNDARY,
     Kind.MINIMUM,
+    Kind.SAMPLED,
     Kind.EXACT,
 )
 """Kinds of points, from those that no answer may rest on to those that nothing is wrong with."""
@@ -145,6 +155,43 @@ class Parts(Source):
             ) from None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class SampledParts:
+    """Reads rows about one part off its sample; probabilities of several parts are multiplied."""
+
+    parts: Parts
+
+    def _alone(self, atoms: Sequence[ObjAtom]) -> ClassReader | None:
+        """The reader of the part that all atoms are about, if that is sampled."""
+        homes = {self.parts._part_of(atom) for atom in atoms}
+        home = homes.pop() if len(homes) == 1 else None
+        reader = None if home is None else self.parts.readers[home]
+        return None if reader is None or reader.sample is None else reader
+
+    def read(self, rows: Sequence[tuple[str, Row]], reader: Reader) -> Iterator[Answer]:
+        """The answers of rows, each with the text of its query."""
+        if not isinstance(reader, ClassReader):
+            raise InternalError("parts are about classes of objects")
+        for text, row in rows:
+            alone = self._alone(row.every) or replace(reader, sample=None)
+            yield from read_row(text, row, [alone])
+
+    def counted(self, query: CountQuery) -> Answer | None:
+        """How many objects satisfy a formula about one part that is sampled."""
+        for reader in self.parts.readers:
+            if reader.sample is not None:
+                with suppress(QueryError):
+                    return reader.sample.counted(query)
+        return None
+
+    def errors(self, atom: ObjAtom, reader: Reader) -> Floats:
+        """The standard errors of the probabilities of the values of an atom."""
+        alone = self._alone([atom])
+        if alone is None or alone.sample is None:
+            return np.zeros(len(reader.values(atom)))
+        return alone.sample.errors(atom, alone)
+
+
 def multiplied(
     prepared: PreparedLifted,
     parts: Sequence[Part],
@@ -157,13 +204,15 @@ def multiplied(
     """
     part_of = {atom: number for number, part in enumerate(parts) for atom in part.atoms}
     readers = tuple(own.reader for own in answers if isinstance(own.reader, ClassReader))
-    reader = ClassReader(prepared, Parts(readers, part_of))
+    source = Parts(readers, part_of)
+    sampled = any(reader.sample is not None for reader in readers)
+    reader = ClassReader(prepared, source, sample=SampledParts(source) if sampled else None)
     return product_of(reader, answers, offsets)
 
 
 def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[float]) -> Posterior:
     """The product of the answers of parts; the reader reads the whole."""
-    doubtful = next((own for own in answers if not own.trusted), None)
+    doubtful = next((own for own in answers if not own.sound), None)
     flaw = None if doubtful is None else doubtful.result.flaw
     results = [own.result for own in answers]
     gains = (own.log_z - offset for own, offset in zip(results, offsets, strict=True))
@@ -173,17 +222,28 @@ def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[f
         iterations=max(own.iterations for own in results),
         residual=max(own.residual for own in results),
         log_z=reader.prepared.plan.log_offset + math.fsum(gains),
-        verdict=_together([own.verdict for own in results]),
+        verdict=worst_of([own.verdict for own in results]),
         # Regions of a part have other numbers in the whole.
         flaw=flaw and replace(flaw, region=None),
         remedies=() if doubtful is None else doubtful.result.remedies,
     )
     blocks = tuple(structure for own in answers for structure in own.provenance.blocks)
+    made = Provenance(blocks=blocks, parts=tuple(answers))
     seconds = sum(own.seconds for own in answers)
-    return Posterior(reader, result, Provenance(blocks=blocks, parts=tuple(answers)), seconds)
+    return Posterior(reader, result, made, seconds, _support(answers))
 
 
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
+def _support(answers: Sequence[Posterior]) -> Confirmation | Unconfirmed:
+    """What speaks for a product: no more than for the part that is least confirmed."""
+    approximate = [own for own in answers if own.approximate]
+    least = next((own for own in approximate if not own.trusted), None)
+    if least is not None:
+        return least.support
+    known = [own.support for own in approximate if isinstance(own.support, Confirmation)]
+    return max(known, key=lambda own: own.difference, default=Unconfirmed())
+
+
+def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
     """The worst of all verdicts; bounds are those of parts, which were judged by them."""
     worst = min(verdicts, key=lambda own: (own.sound, WORST_FIRST.index(own.kind)))
     curvatures = [own.curvature for own in verdicts if own.curvature is not None]

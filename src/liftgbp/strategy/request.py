@@ -23,6 +23,8 @@ class Request:
     blocks: BlocksChoice | None = None
     exact: bool | None = None
     solver: Solver | None = None
+    seconded: bool = True
+    """Whether a sample judges the answer, as it does unless this is about a second opinion."""
 
     @staticmethod
     def of(
@@ -75,7 +77,7 @@ class Request:
 
         What is recommended for an answer that a sample contradicts is judged by one, too.
         """
-        return not self.names_a_method or bool(self.tried)
+        return self.seconded and (not self.names_a_method or bool(self.tried))
 
     @property
     def needs_classes(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Protocol
 from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family
 from liftgbp.lift.shatter import ObjectClass
 from liftgbp.methods.effort import EFFORTS, BlocksChoice, Effort, most_blocks
-from liftgbp.posterior import Posterior
+from liftgbp.posterior import Confirmation, Posterior, Standing, Unconfirmed
 from liftgbp.strategy.growth import grow
 from liftgbp.strategy.request import Request
 from liftgbp.support.errors import CapacityError, InternalError
@@ -66,8 +66,12 @@ def methods_for(request: Request, effort: Effort) -> Iterator[Method]:
         yield Blocks(effort.blocks, effort.work, mix=request.blocks is None)
     if effort.work and regions != GROWING and not request.sum_over:
         yield PatientRegions(regions)
+    if effort.work and not request.names_a_method:
+        yield Communities()
     if effort.work and request.regions is None and not request.sum_over:
         yield LargerRegions()
+    if effort.work and request.is_judged_by_samples:
+        yield Sampling()
 
 
 class Judge(Protocol):
@@ -75,6 +79,17 @@ class Judge(Protocol):
 
     def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if they contradict what is known."""
+
+
+class SecondSample(Judge, Protocol):
+    """A sample beside answers, which judges them and may take their place."""
+
+    def last_word(self, answers: Posterior) -> Posterior:
+        """The answers if the sample confirms them or settles nothing; otherwise the sample."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether the effort allows a sample."""
 
 
 class Method(Protocol):
@@ -116,8 +131,14 @@ class Case(Protocol):
     def regions_of(self, answers: Posterior) -> object:
         """What is equal for answers over the same regions."""
 
+    def by_communities(self, answers: Posterior, effort: Effort) -> Posterior | None:
+        """The answers from minima of communities; none if there are no such, or they cost more."""
+
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
         """What judges the best answers, cheap judges first."""
+
+    def second_sample(self, effort: Effort) -> SecondSample:
+        """What a sample says about answers."""
 
 
 class OverClasses(Case, Protocol):
@@ -151,6 +172,11 @@ class OverClasses(Case, Protocol):
     ) -> tuple[Posterior, Judge]:
         """Answers mixed with minima at which blocks differ, and what judges other answers."""
 
+    def smaller_worlds(
+        self, answers: Posterior, request: Request, effort: Effort
+    ) -> Confirmation | Unconfirmed:
+        """What smaller worlds say about answers that no sample could judge."""
+
 
 @dataclass
 class Known:
@@ -174,6 +200,15 @@ class Known:
         if answers is not None:
             self.best = answers
 
+    def settled(self, answers: Posterior) -> Posterior:
+        """The judged answers, confirmed by a sample here or in a smaller world, or the sample."""
+        last = self.sample.last_word(self.judged(answers))
+        case = self.case.over_classes
+        if case is not None and last.standing is Standing.UNCONFIRMED:
+            last = last.supported(case.smaller_worlds(last, self.request, self.effort))
+        self._judged[last] = last
+        return last
+
     @property
     def found(self) -> Posterior:
         """The best answers, where there are some."""
@@ -193,7 +228,14 @@ class Known:
 
     @cached_property
     def _judges(self) -> Sequence[Judge]:
-        return self.case.judges(self.request, self.effort)
+        judges = self.case.judges(self.request, self.effort)
+        sampled = self.effort.work and self.request.is_judged_by_samples
+        return [*judges, self.sample] if sampled else judges
+
+    @cached_property
+    def sample(self) -> SecondSample:
+        """A sample beside the answers, which is drawn where it is asked."""
+        return self.case.second_sample(self.effort)
 
     def judged(self, answers: Posterior) -> Posterior:
         """Answers that would be the best after a look by all judges."""
@@ -330,7 +372,7 @@ class PatientRegions:
     def could_improve(self, known: Known) -> bool:
         """If the plain answers are all there is, and cannot be trusted."""
         classes = known.case.over_classes is not None
-        return classes and known.is_plain and not known.found.trusted
+        return classes and known.is_plain and not known.found.sound
 
     def answers(self, known: Known) -> Posterior | None:
         """The plain answers; none if these had all the time already."""
@@ -338,6 +380,24 @@ class PatientRegions:
         if answers is not None:
             known.plain = answers = known.within_bound(answers)
         return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Communities:
+    """Minima of a ground network, combined community by community."""
+
+    name = "communities"
+
+    def could_improve(self, known: Known) -> bool:
+        """Where one minimum was found, and can be trusted, there are no others to combine."""
+        best = known.found
+        runs = (best, *best.provenance.parts)
+        several = not best.sound or any(len(own.result.points) > 1 for own in runs)
+        return known.case.over_classes is None and several
+
+    def answers(self, known: Known) -> Posterior | None:
+        """The minima of all communities, each combination with its share."""
+        return known.case.by_communities(known.found, known.effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,9 +427,24 @@ class LargerRegions:
 
         families = (FACTOR_SCOPES, *case.larger_families(effort))
         grown = grow(over, families, known.judged, case.regions_of)
-        return grown if is_plain or grown.trusted else None
+        return grown if is_plain or grown.sound else None
 
     @staticmethod
     def _is_outside(known: Known) -> bool:
         result = known.judged(known.found).result
         return result.verdict.outside(result.log_z) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """A sample: it confirms the best answers, or takes their place."""
+
+    name = "sampling"
+
+    def could_improve(self, known: Known) -> bool:
+        """Nothing improves on exact answers."""
+        return known.found.approximate
+
+    def answers(self, known: Known) -> Posterior:
+        """The best answers if the sample confirms them or settles nothing; otherwise the sample."""
+        return known.settled(known.found)

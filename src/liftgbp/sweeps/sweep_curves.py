@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from liftgbp.pictures.charts import curves
 from liftgbp.pictures.line_chart import Curve, Stretch
 from liftgbp.pictures.scene import Spot
+from liftgbp.posterior import Standing
 from liftgbp.support.texts import visible
 
 if TYPE_CHECKING:
@@ -83,9 +84,9 @@ def _name(record: Mapping[str, object], fixed: Sequence[str]) -> str:
 
 def _curve(name: str, rows: Sequence[tuple[float, Mapping[str, object], Branches]]) -> Curve:
     points = tuple((x, float(str(record["probability"]))) for x, record, _ in rows)
-    trusted = tuple(bool(record["trusted"]) for _, record, _ in rows)
+    sound = tuple(record["standing"] != Standing.REFUSED.value for _, record, _ in rows)
     stretches = _stretches([(x, values) for x, _, values in rows])
-    return Curve(name, points, trusted, tuple(stretches))
+    return Curve(name, points, sound, tuple(stretches))
 
 
 def _varies(curve: Curve) -> bool:

@@ -53,7 +53,7 @@ def sweep_to_file(
     ...     path = pathlib.Path(folder, "sweep.csv")
     ...     rows = liftgbp.sweep_to_file(model, path, {"person": [10, 100]}, queries=["smokes(x)"])
     ...     print(len(rows), path.read_text().splitlines()[0])
-    4 person,query,atom,where,value,probability,log_z,trusted,status,minima,reason
+    4 person,query,atom,where,value,probability,log_z,standing,trusted,status,minima,reason
     """
     path = checked_path("output", output)
     check_writable(path, (*TABLES, *PICTURES))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from liftgbp.pictures.cards import (
     BAD,
+    DOUBTFUL,
     GOOD,
     Shown,
     badge,
@@ -22,7 +23,7 @@ from liftgbp.pictures.cards import (
 from liftgbp.pictures.charts import drawn
 from liftgbp.pictures.line_chart import line_chart
 from liftgbp.pictures.markup import Content
-from liftgbp.posterior import Answer
+from liftgbp.posterior import Answer, Standing
 from liftgbp.report.rows_shown import rows_table
 from liftgbp.support.errors import InputError
 from liftgbp.support.files import Schema
@@ -43,12 +44,15 @@ ANSWER_TYPES: Schema = {
     "value": str,
     "probability": float,
     "log_z": float,
+    "standing": str,
     "trusted": bool,
     "status": str,
     "minima": int,
     "reason": str,
 }
 """The types of columns; what else a record has is a size or, with a dollar sign, a weight."""
+
+COLOURS = {Standing.CONFIRMED: GOOD, Standing.UNCONFIRMED: DOUBTFUL, Standing.REFUSED: BAD}
 
 SMALLEST_SHARE = 1e-6
 """Points with less are not part of an answer, as far as its digits show."""
@@ -106,7 +110,8 @@ class Branch:
 class SweepRow(Shown):
     """One row of an answer at one point of a sweep.
 
-    `trusted` says whether the numbers of the point can be used; if not, `reason` says why.
+    `standing` says how far the numbers of the point can be trusted, and `reason` why they are not
+    confirmed.
     `branches` are the probabilities at each stationary point of the free energy, the best first,
     where descent found several.
 
@@ -114,8 +119,8 @@ class SweepRow(Shown):
     >>> model = liftgbp.load("example:friends-smokers")
     >>> sweep = liftgbp.sweep(model, {"person": [10, 1000]}, queries=["smokes(x)"], effort="quick")
     >>> row = next(iter(sweep))
-    >>> row.trusted, row.status, row.answer.atom
-    (True, 'converged', 'smokes(x)')
+    >>> row.standing, row.status, row.answer.atom
+    (<Standing.UNCONFIRMED: 'unconfirmed'>, 'converged', 'smokes(x)')
     """
 
     point: SweepPoint
@@ -123,16 +128,21 @@ class SweepRow(Shown):
     log_z: float
     status: str
     minima: int
-    trusted: bool
+    standing: Standing
     reason: str
     branches: tuple[Branch, ...] = ()
 
+    @property
+    def trusted(self) -> bool:
+        """Whether the numbers are confirmed."""
+        return self.standing is Standing.CONFIRMED
+
     def _headline(self) -> str:
-        trust = "" if self.trusted else " (not trusted)"
+        trust = "" if self.trusted else f" ({self.standing.value})"
         return f"at {self.point._headline()}: {self.answer}{trust}"
 
     def _body(self) -> Iterable[Content]:
-        yield badge(GOOD, "trusted") if self.trusted else badge(BAD, self.reason)
+        yield badge(COLOURS[self.standing], self.reason or self.standing.value)
         yield rows_table([self.answer])
 
     def records(self) -> Iterator[Record]:
@@ -146,6 +156,7 @@ class SweepRow(Shown):
                 "value": self.answer.assignment_text(assignment),
                 "probability": probability,
                 "log_z": self.log_z,
+                "standing": self.standing.value,
                 "trusted": self.trusted,
                 "status": self.status,
                 "minima": self.minima,
@@ -190,8 +201,11 @@ class Sweep(Shown):
         rows = self.rows
         shown = self._curves()
         points = list(dict.fromkeys(row.point for row in rows))
-        doubtful = len({row.point for row in rows if not row.trusted})
-        trust = f"{doubtful} of {len(points)} points are not trusted"
+        standings = [own for _, own in dict.fromkeys((row.point, row.standing) for row in rows)]
+        badges = [
+            badge(COLOURS[own], f"{standings.count(own)} of {len(points)} points {own.value}")
+            for own in dict.fromkeys(standings)
+        ]
         lines = [
             (
                 row.point._headline(),
@@ -199,7 +213,7 @@ class Sweep(Shown):
                 row.answer.where,
                 bar(p),
                 f"{p:.6f}",
-                "" if row.trusted else "not trusted",
+                "" if row.trusted else row.standing.value,
             )
             for row in rows
             for p in list(row.answer.shown_values.values())[-1:]
@@ -207,7 +221,7 @@ class Sweep(Shown):
         return card(
             "Sweep ",
             f"{len(points)} points, {len(rows)} rows",
-            badge(BAD, trust) if doubtful else badge(GOOD, "all points are trusted"),
+            *badges,
             line_chart(shown.along, shown.curves).svg(),
             *([note(f"the same everywhere: {'; '.join(shown.constant)}")] * bool(shown.constant)),
             folded(
@@ -225,7 +239,7 @@ class Sweep(Shown):
 
         The axis shows where they vary. Rows that are the same everywhere are left out, and named
         below. Thin lines are all stationary points that were found, dashed where they are not
-        stable; crosses are points that are not trusted.
+        stable; crosses are points that are refused.
         """
         return drawn(lambda: sweep_figure(self._curves()))
 

@@ -265,13 +265,13 @@ def _normal_forms(settings: SweepSettings, points: Sequence[SweepPoint]) -> list
 def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Posterior) -> bool:
     """Whether a point is solved once more, alone, as `infer` does it.
 
-    That solves independent parts apart, and tries more where an answer is not trusted. Message
+    That solves independent parts apart, and tries more where an answer is refused. Message
     passing is the same either way.
     """
     if isinstance(settings.solver, Flooding):
         return False
     apart = may_miss_minima(answers.result) and len(independent_parts(normal)) > 1
-    return apart or not answers.trusted
+    return apart or not answers.sound
 
 
 def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
@@ -296,7 +296,7 @@ def _rows(
     log_z, status = result.log_z, result.status.value
     branches = _branches(answers, settings.queries) or [()] * len(rows)
     return [
-        SweepRow(point, row, log_z, status, minima, not reason, reason, some)
+        SweepRow(point, row, log_z, status, minima, answers.standing, reason, some)
         for row, some in zip(rows, branches, strict=True)
     ]
 

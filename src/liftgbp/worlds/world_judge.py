@@ -64,7 +64,7 @@ class WorldJudge:
 
     def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their log Z is below what worlds weigh."""
-        return self._bound.judge(answers) if answers.trusted else answers
+        return self._bound.judge(answers) if answers.sound else answers
 
     @cached_property
     def _bound(self) -> Bound:

@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.ground.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.lift.shatter.assignments import falling
-from liftgbp.lift.shatter.normal import NormalModel, NormalParfactor, Obj
+from liftgbp.lift.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom, pattern_of
 from liftgbp.lift.signature import objects_of, objects_per_class
 from liftgbp.support.arrays import Ints
 
@@ -80,6 +80,55 @@ def ground_factors(normal: NormalModel) -> int:
         ways = math.prod(falling(normal.class_sizes[cls], n) for cls, n in used.items())
         total += ways // math.prod(math.factorial(len(own)) for own in parfactor.exchangeable)
     return total
+
+
+def must_join(normal: NormalModel, states: float) -> bool:
+    """Whether some atom leaves with more joint states than this, in whichever order atoms leave.
+
+    Neighbours of those who leave become neighbours. So it is certain where each of some atoms has
+    that many states together with its neighbours among these: one of them is the first to leave.
+
+    >>> from liftgbp.model.parser import parse
+    >>> from liftgbp.lift.shatter import shatter
+    >>> pairs = shatter(parse("p(t)\\n1 p(x) ^ p(y) | x != y"), {"t": 8})
+    >>> must_join(pairs, 2**7), must_join(pairs, 2**8)
+    (True, False)
+    """
+    around: dict[ObjAtom, dict[ObjAtom, float]] = {}
+    for parfactor in normal.parfactors:
+        for atom in parfactor.atoms:
+            seen = around.setdefault(pattern_of(atom), {})
+            for other in (_seen_from(atom, own) for own in parfactor.atoms):
+                if other not in seen:
+                    seen[other] = _bits_seen(normal, pattern_of(atom), other)
+    kinds = {
+        atom: [(pattern_of(own), bits) for own, bits in seen.items()]
+        for atom, seen in around.items()
+    }
+    left, before = set(kinds), -1
+    while len(left) != before:
+        before = len(left)
+        left = {
+            atom
+            for atom in left
+            if sum(bits for own, bits in kinds[atom] if own in left) > math.log2(states)
+        }
+    return bool(left)
+
+
+def _seen_from(atom: ObjAtom, other: ObjAtom) -> ObjAtom:
+    """An atom with the objects of another one first, in the order of their appearance."""
+    predicate, args = other
+    _, renamed = pattern_of((predicate, atom[1] + args))
+    return predicate, renamed[len(atom[1]) :]
+
+
+def _bits_seen(normal: NormalModel, atom: ObjAtom, other: ObjAtom) -> float:
+    """The states of all ground atoms that look like this beside a given one, in bits."""
+    given, both = objects_per_class((atom,)), objects_per_class((atom, other))
+    sizes = normal.class_sizes
+    ways = (falling(sizes[cls] - given[cls], n - given[cls]) for cls, n in both.items())
+    return math.prod(ways) * math.log2(normal.ranges[other[0]])
 
 
 def class_members(normal: NormalModel, cls: int, most: int | None = None) -> list[int]:

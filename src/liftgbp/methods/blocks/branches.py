@@ -136,7 +136,9 @@ class Branches:
         reading = _Reading(base, self._field, self._places)
         plan = base.prepared.plan
         starts = [reading.beliefs(found.products, soften) for soften in (_unchanged, _raised)]
-        solution = self._descent.from_beliefs([plan], [starts], [bound])[0]
+        solution = self._descent.from_beliefs(plan, starts, bound)
+        if solution is None:
+            return []
         broken = self._broken(reading, found, solution)
         summed = partial(self._summed, found, peak, base, reading)
         if not broken and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
@@ -151,8 +153,8 @@ class Branches:
         if max(broken, default=-math.inf) < product:
             # A start that arrives at blocks that are nearly alike has made the other one give up
             # (the chain over 13 and 14 objects).
-            alone = self._descent.from_beliefs([plan], [starts[:1]], [bound])[0]
-            broken |= self._broken(reading, found, alone)
+            alone = self._descent.from_beliefs(plan, starts[:1], bound)
+            broken |= {} if alone is None else self._broken(reading, found, alone)
         if not broken:
             return []
         best = solution.only(broken[max(broken)])

@@ -59,7 +59,7 @@ class HalvesJudge:
         part of the work. A sum over counts is judged by its most likely counts.
         """
         result, reader = answers.result, answers.reader
-        if not answers.trusted or not isinstance(reader, ClassReader):
+        if not answers.sound or not isinstance(reader, ClassReader):
             return answers
         if isinstance(result, Solution) and isinstance(reader.source, Beliefs):
             halves = Halves.of_classes(reader.prepared, self.shattering)

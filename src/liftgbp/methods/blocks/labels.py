@@ -77,15 +77,25 @@ def distances(products: BlockProducts, field: MeanField, cls: int) -> Floats:
     for chances, classes, symmetries in kinds:
         for place in (k for k, own in enumerate(classes) if own == cls):
             roots = np.moveaxis(np.sqrt(chances), 1 + place, 1)
-            overlap = np.einsum("si...v,sj...v->sij...", roots, roots)
-            with np.errstate(divide="ignore"):
-                apart = -np.log(np.minimum(overlap, 1.0))
+            apart = _apart(roots[:, :, None], roots[:, None])
             number = _seen(products.sizes, cls, [c for k, c in enumerate(classes) if k != place])
             seen = np.minimum(number[:, :, None], number[:, None, :])
             # Where an atom is mentioned at several places, it counts once.
             terms = np.where(seen > 0, apart, 0.0) * seen / len(symmetries)
             total += terms.reshape(len(products), blocks, blocks, -1).sum(axis=3)
     return total
+
+
+def _apart(one: Floats, other: Floats) -> Floats:
+    """The Bhattacharyya distances between distributions with these roots, along the last axis.
+
+    That of two which are alike comes from their differences: objects see 1e15 atoms in a town of as
+    many people, and the last digit of a sum near one would tell blocks apart.
+    """
+    overlap = (one * other).sum(axis=-1)
+    differ = ((one - other) ** 2).sum(axis=-1) / 2
+    with np.errstate(divide="ignore"):
+        return np.where(overlap < 0.5, -np.log(overlap), -np.log1p(-np.minimum(differ, 0.75)))
 
 
 def _seen(sizes: Sequence[Floats], cls: int, others: Sequence[int]) -> Floats:
@@ -173,10 +183,7 @@ def _distances(products: BlockProducts, field: MeanField, cls: int, changes: Flo
         one = other = np.sqrt(chances[0])
         for place in (k for k, own in enumerate(classes) if own == cls):
             one, other = np.take(one, before, axis=place), np.take(other, after, axis=place)
-        overlap = np.minimum((one * other).sum(axis=-1), 1.0)
-        with np.errstate(divide="ignore"):
-            apart = -np.log(overlap)
         number = ways(sizes, classes)
-        terms = np.where(number > 0, apart, 0.0) * number
+        terms = np.where(number > 0, _apart(one, other), 0.0) * number
         total += terms.reshape(rows, -1).sum(axis=1)
     return total * (1 - ROUNDING)

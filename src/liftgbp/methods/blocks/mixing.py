@@ -155,9 +155,7 @@ class _Mixer:
 
     def run(self, mix: bool) -> tuple[Posterior, Bound]:
         answers, bound = self._found(mix)
-        if answers.trusted and rounding_hides_entropy(
-            self._prepared.plan, self._descent.tolerances
-        ):
+        if answers.sound and rounding_hides_entropy(self._prepared.plan, self._descent.tolerances):
             verdict = answers.result.verdict.contradicted_by(Finding(Flaw.HIDDEN_BLOCKS))
             answers = answers.judged(verdict)
         return answers, bound
@@ -204,7 +202,7 @@ class _Mixer:
         if not branches:
             return None
         answers = bound.judge(self._mixed(branches, alone=True))
-        return answers if answers.trusted else None
+        return answers if answers.sound else None
 
     def _of_costly_product(self, found: Found, bound: Bound) -> Posterior | None:
         """The answers of the best product where descent from it takes too long.
@@ -274,7 +272,7 @@ class _Mixer:
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
         # The answer with one block may be trusted, though halves of classes may differ.
         judge = HalvesJudge(self._shattering, self._descent.tolerances, self._most_work)
-        if not alone and judge.judge(base).trusted:
+        if not alone and judge.judge(base).sound:
             parts.append((self._base_weight(), self._reader))
         shares, total = _shares([weight for weight, _ in parts])
         kept = [

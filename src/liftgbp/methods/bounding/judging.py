@@ -45,13 +45,13 @@ class ProvenJudge:
 
     def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their log Z is proven to be wrong."""
-        if not answers.trusted:
+        if not answers.sound:
             return answers
         lower, by = self._lower
         least = rounded_down(lower)
         answers = Bound(least, self._tolerances.slack_of(least), by).judge(answers)
         for family in self._families(answers):
-            if not answers.trusted:
+            if not answers.sound:
                 break
             proven = self._proof.ceiling(family)
             if proven is not None:

@@ -74,7 +74,7 @@ class SolvedPoint:
     @property
     def flaw(self) -> Finding | None:
         """What keeps its share in the sum from being trusted, if anything does."""
-        if self.solution.trusted and not self.precise:
+        if self.solution.sound and not self.precise:
             return Finding(Flaw.FEW_DIGITS_OF_COUNTS)
         return self.solution.flaw
 

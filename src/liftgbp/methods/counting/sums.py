@@ -19,12 +19,11 @@ import numpy as np
 
 from liftgbp.lift.regions import Family, build_regions
 from liftgbp.lift.shatter import (
-    NormalModel,
     Shattering,
     SplitShattering,
     splits_by_value,
 )
-from liftgbp.lift.shatter.normal import NormalParfactor
+from liftgbp.lift.shatter.normal import NormalParfactor, ObjAtom
 from liftgbp.methods.counting.count_mixture import CountMixture, Part
 from liftgbp.methods.counting.peaks import Weighed, check_space, weigh
 from liftgbp.methods.counting.points import CountedModel
@@ -173,6 +172,12 @@ class Summer:
         """
         if not math.isfinite(self._most_work):
             return 0.0
+        points = min(model.space.number, POINTS * MORE_POINTS ** (model.space.dimensions - 1))
+        # Known values may leave few of those that have to be looked at at each point: of 43, six
+        # smokers with friends leave 7.
+        least = max(1, len(self._shattering.normal().parfactors))
+        if points * least * WORK_OF_PARFACTOR > self._most_work:
+            raise _too_much_work()
         solving = 0.0
         try:
             prepared = model.at(model.space.middle).prepared
@@ -182,11 +187,7 @@ class Summer:
             # Other counts may be possible, with as many parfactors as there are ways to split.
             cells = {own.cls: len(own.cells) for own in model.split.splits}
             parfactors = sum(_ways_to_split(p, cells) for p in self._shattering.normal().parfactors)
-        points = min(model.space.number, POINTS * MORE_POINTS ** (model.space.dimensions - 1))
-        # Known values may leave few of those that have to be looked at at each point: of 43, six
-        # smokers with friends leave 7.
-        parfactors = max(1, parfactors, len(self._shattering.normal().parfactors))
-        work = parfactors * WORK_OF_PARFACTOR + solving
+        work = max(parfactors, least) * WORK_OF_PARFACTOR + solving
         if points * work > self._most_work:
             raise _too_much_work()
         return work
@@ -247,7 +248,10 @@ class Summer:
         ]
         kept = list(possible)
         for number in reversed(possible):
-            if any(_settles(normal, other, number) for other in kept if other != number):
+            scopes = [
+                p.atoms for p in normal.parfactors if any(own == number for own, _ in p.atoms)
+            ]
+            if any(_settles(scopes, other, number) for other in kept if other != number):
                 kept.remove(number)
         return [normal.predicates[number].name for number in kept]
 
@@ -291,12 +295,12 @@ def _check_digits(exponents: Sequence[Decimal]) -> None:
         )
 
 
-def _settles(normal: NormalModel, counted: int, other: int) -> bool:
+def _settles(scopes: Sequence[Sequence[ObjAtom]], counted: int, other: int) -> bool:
     """Whether atoms of one predicate alone connect each atom of another with the rest.
 
     Where these are known, the other atoms are independent, and the sum over their counts is exact.
+    `scopes` are those of the factors about the other predicate.
     """
-    scopes = [p.atoms for p in normal.parfactors if any(own == other for own, _ in p.atoms)]
     return all(
         {predicate for predicate, _ in atoms} <= {counted, other}
         and len([own for own, _ in atoms if own == other]) == 1

@@ -49,7 +49,9 @@ a million people, 0.7 s."""
 class CellSum(Source):
     """The sum over the counts of cells; what has too many terms is refused."""
 
-    def __init__(self, normal: NormalModel, most_terms: int) -> None:
+    def __init__(
+        self, normal: NormalModel, most_terms: int, tables: PairTables | None = None
+    ) -> None:
         """Sum over all counts of cells; more than `most_terms` of them are a `CapacityError`."""
         if max(normal.class_sizes, default=0) > MOST_OBJECTS:
             raise CapacityError(
@@ -59,7 +61,7 @@ class CellSum(Source):
         if pairs > most_terms:
             raise CapacityError(f"there are {pairs} pairs of classes, above {most_terms}")
         self._normal = normal
-        self._tables = PairTables(normal)
+        self._tables = tables or PairTables(normal)
         self._classes = [_merged(cls, self._tables) for cls in range(len(normal.classes))]
         self.terms = self._tables.worlds * math.prod(own.ways for own in self._classes)
         if self.terms > most_terms:
@@ -106,8 +108,10 @@ class CellSum(Source):
                 + counts @ (single - np.diag(pair) / 2)
                 + np.einsum("ti,ij,tj->t", counts, pair, counts, optimize=True) / 2
                 + self._tables.of_world[world]
+                + self._beyond_pairs(numbers, world)
             )
-            largest = max(largest, float(np.abs(rows[-1]).max()))
+            finite = np.where(np.isneginf(rows[-1]), 0.0, rows[-1])
+            largest = max(largest, float(np.abs(finite).max()))
             occurs = counts @ (barred - np.diag(ruled_out) / 2)
             occurs += np.einsum("ti,ij,tj->t", counts, ruled_out, counts, optimize=True) / 2
             rows[-1][occurs > 0] = -np.inf
@@ -134,6 +138,10 @@ class CellSum(Source):
         ]
         return np.block(rows)
 
+    def _beyond_pairs(self, numbers: Ints, world: int) -> Floats | float:
+        """What counts add that is no sum over pairs, as a logarithm: nothing."""
+        return 0.0
+
     # --- distributions
 
     def holds(self, atom: ObjAtom) -> bool:
@@ -143,21 +151,35 @@ class CellSum(Source):
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of different atoms that factors are about, one axis each."""
         objects = sorted(objects_of(atoms))
-        labels: dict[ObjAtom, int] = {}
+        about = {pair: _about_both(pair, atoms) for pair in combinations(objects, 2)}
+        related = [pair for pair, asked in about.items() if asked and self._are_related(*pair)]
+        labels: dict[ObjAtom | tuple[Obj, Obj], int] = {}
 
-        def label(atom: ObjAtom) -> int:
-            return labels.setdefault(atom, len(labels))
+        def label(axis: ObjAtom | tuple[Obj, Obj]) -> int:
+            return labels.setdefault(axis, len(labels))
 
         world = [label(atom) for atom in self._tables.about_nothing]
-        own = [[label(atom) for atom in self._tables.about(obj)] for obj in objects]
-        shape = [self._range(atom) for atom in labels]
-        operands: list[Any] = [self._cells_of(objects).reshape(shape), list(range(len(labels)))]
-        for (j, one), (k, other) in combinations(enumerate(objects), 2):
-            asked = [atom for atom in atoms if about_objects((atom,)) == {one, other}]
+        own = {obj: [label(atom) for atom in self._tables.about(obj)] for obj in objects}
+        cells = self._cells_of(objects, related)
+        shape = [self._range(atom) for obj in objects for atom in self._tables.about(obj)]
+        lead = [self._range(atom) for atom in self._tables.about_nothing]
+        cells = cells.reshape([*lead, *shape, *cells.shape[1 + len(objects) :]])
+        operands: list[Any] = [cells, [*range(len(labels)), *map(label, related)]]
+        for pair, asked in about.items():
             if asked:
-                table = self._tables.conditional(one, other, asked)
-                operands += [table, [*world, *own[j], *own[k], *map(label, asked)]]
+                given = [*world, *own[pair[0]], *own[pair[1]]]
+                given += [label(pair)] if pair in related else []
+                table = self._given_cells(*pair, asked)
+                operands += [table, [*given, *map(label, asked)]]
         return np.asarray(np.einsum(*operands, [labels[atom] for atom in atoms], optimize=True))
+
+    def _are_related(self, one: Obj, other: Obj) -> bool:
+        """Whether atoms about both depend on more than the cells of the two: on a relation."""
+        return False
+
+    def _given_cells(self, one: Obj, other: Obj, atoms: Sequence[ObjAtom]) -> Floats:
+        """The distribution of atoms about two objects, given their cells and a relation, if any."""
+        return self._tables.conditional(one, other, atoms)
 
     def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely a condition holds with each number of objects that satisfy a formula.
@@ -235,22 +257,38 @@ class CellSum(Source):
     def _range(self, atom: ObjAtom) -> int:
         return self._normal.ranges[atom[0]]
 
-    def _cells_of(self, objects: Sequence[Obj]) -> Floats:
-        """The distribution of the atoms about nothing and the cells of some objects."""
+    def _cells_of(self, objects: Sequence[Obj], related: Sequence[tuple[Obj, Obj]]) -> Floats:
+        """The distribution of the atoms about nothing and the cells of some objects.
+
+        Pairs that are related have an axis, too, for their relation.
+        """
+        number = len(objects)
+        merged = self._merged_cells_of(objects, related)
+        relations = list(range(1 + 2 * number, 1 + 2 * number + len(related)))
+        operands: list[Any] = [merged, [*range(1 + number), *relations]]
+        for k, (cls, _) in enumerate(objects, start=1):
+            own = self._classes[cls]
+            split = np.array([own.split(world) for world in range(self._tables.worlds)])
+            operands += [split, [0, k, number + k]]
+        cells = [0, *range(1 + number, 1 + 2 * number), *relations]
+        return np.asarray(np.einsum(*operands, cells, optimize=True))
+
+    def _merged_cells_of(
+        self, objects: Sequence[Obj], related: Sequence[tuple[Obj, Obj]]
+    ) -> Floats:
+        """The same for merged cells."""
         classes = [self._classes[cls] for cls, _ in objects]
-        starts = np.cumsum([0, *(own.cells for own in self._classes)])
         shape = [own.cells for own in classes]
         merged = np.zeros([self._tables.worlds, *shape])
         for choice in np.ndindex(*shape):
-            columns = [int(starts[own.cls]) + k for own, k in zip(classes, choice, strict=True)]
+            columns = self._columns_of(objects, choice)
             merged[(slice(None), *choice)] = self._shares @ self._likely(classes, columns)
-        number = len(objects)
-        operands: list[Any] = [merged, list(range(1 + number))]
-        for k, own in enumerate(classes, start=1):
-            split = np.array([own.split(world) for world in range(self._tables.worlds)])
-            operands += [split, [0, k, number + k]]
-        cells = [0, *range(1 + number, 1 + 2 * number)]
-        return np.asarray(np.einsum(*operands, cells, optimize=True))
+        return merged
+
+    def _columns_of(self, objects: Sequence[Obj], cells: Sequence[int]) -> list[int]:
+        """The columns of counts for merged cells of some objects."""
+        starts = np.cumsum([0, *(own.cells for own in self._classes)]).tolist()
+        return [starts[cls] + cell for (cls, _), cell in zip(objects, cells, strict=True)]
 
     def _likely(self, classes: Sequence[_Merged], columns: Sequence[int]) -> Floats:
         """How likely objects have these cells, for each count."""
@@ -262,6 +300,11 @@ class CellSum(Source):
             used[column] += 1
             taken[own.cls] += 1
         return np.maximum(chance, 0.0)
+
+
+def _about_both(pair: tuple[Obj, Obj], atoms: Sequence[ObjAtom]) -> list[ObjAtom]:
+    """The atoms that are about both objects of a pair and no other."""
+    return [atom for atom in atoms if about_objects((atom,)) == {*pair}]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -307,10 +350,7 @@ class _Merged:
 def _merged(cls: int, tables: PairTables) -> _Merged:
     weights = tables.single(cls)
     possible = np.flatnonzero((weights > -np.inf).any(axis=0))
-    seen = [tables.pair(cls, other) for other in range(tables.classes)]
-    rows = np.concatenate(
-        [np.moveaxis(own, 1, 0).reshape(own.shape[1], -1) for own in seen], axis=1
-    )
+    rows = tables.seen(cls)
     if not len(possible):
         raise ContradictionError("the hard formulas leave an object no possible cell")
     group = np.full(weights.shape[1], -1)

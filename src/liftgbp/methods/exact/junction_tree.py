@@ -136,6 +136,11 @@ class JunctionTree:
         return tables, log_z
 
 
+def too_many_states(most: int) -> CapacityError:
+    """What is said where tables would have more states than this."""
+    return CapacityError(f"exact inference needs tables of more than {most} entries in all")
+
+
 def log_tables(network: GroundNetwork) -> Iterator[LogTable]:
     """The log table of each ground factor, with its variables."""
     for block in network.blocks:
@@ -167,9 +172,7 @@ def eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int)
             continue
         total += number
         if total > most_states:
-            raise CapacityError(
-                f"exact inference needs tables of more than {most_states} entries in all"
-            )
+            raise too_many_states(most_states)
         clique = closed[first]
         # Those without other neighbours leave in the same step, without a table of their own.
         leaving = {v for v in clique if len(closed[v]) == len(clique) and closed[v] <= clique}

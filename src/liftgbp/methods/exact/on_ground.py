@@ -10,11 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.ground.grounding import GroundNetwork
-from liftgbp.ground.grounding.from_classes import class_members, ground_classes, ground_factors
+from liftgbp.ground.grounding.from_classes import (
+    class_members,
+    ground_classes,
+    ground_factors,
+    must_join,
+)
 from liftgbp.lift.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.lift.signature import objects_of
 from liftgbp.methods.exact.exact_result import ExactLimits, ExactResult
-from liftgbp.methods.exact.junction_tree import JunctionTree
+from liftgbp.methods.exact.junction_tree import JunctionTree, too_many_states
 from liftgbp.posterior import Posterior, PreparedLifted, Source
 from liftgbp.posterior.ground_reader import GroundReader, PreparedGround
 from liftgbp.solve import Algorithm, SolvedBy
@@ -22,17 +27,20 @@ from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import CapacityError
 from liftgbp.support.progress import Progress
 
+REPEATED = 16
+"""Looking at how atoms of a model join takes as long as writing so many factors of each kind out,
+and eliminating atoms: with evidence about everybody, factors of one kind are few."""
+
 # --- models in normal form
 
 
 def exact_source(prepared: PreparedLifted, limits: ExactLimits) -> tuple[Grounded, ExactResult]:
     """The ground network of a model, solved; one that is too large raises a `CapacityError`."""
     normal = prepared.graph.normal
-    _check_size(
-        limits,
-        factors=ground_factors(normal),
-        variables=sum(prepared.plan.atom_counts),
-    )
+    factors = ground_factors(normal)
+    _check_size(limits, factors=factors, variables=sum(prepared.plan.atom_counts))
+    if factors > REPEATED * len(normal.parfactors) and must_join(normal, limits.states):
+        raise too_many_states(limits.states)
     network = ground_classes(normal)
     tree = JunctionTree(network, limits.states)
     return Grounded(normal, network, tree), _by_tree(tree)

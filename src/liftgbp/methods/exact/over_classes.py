@@ -1,10 +1,13 @@
-"""Exact answers over classes of objects: by a sum over counts of cells, or else on the ground."""
+"""Exact answers over classes of objects: by a sum over counts of cells, or else on the ground.
+
+Cells go with one relation that is an equivalence or an order."""
 
 from __future__ import annotations
 
 import time
 
 from liftgbp.evidence import Problem
+from liftgbp.lift.shatter import NormalModel
 from liftgbp.methods.exact.cells import CellSum
 from liftgbp.methods.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.methods.exact.existential_cells import ExistentialCells
@@ -24,7 +27,7 @@ def exact_over_classes(
     progress("exact inference", 0, 1)
     normal = prepared.graph.normal
     try:
-        cells = CellSum(normal, limits.terms)
+        cells, algorithm = _over_cells(normal, limits)
     except CapacityError as error:
         source: Source
         # Grounding takes longer to import than most models to solve.
@@ -38,9 +41,18 @@ def exact_over_classes(
     else:
         source = cells
         log_z = prepared.plan.log_offset + cells.log_z
-        result = ExactResult(SolvedBy(Algorithm.SUM_OVER_CELLS, cells.terms), log_z)
+        result = ExactResult(SolvedBy(algorithm, cells.terms), log_z)
     seconds = time.perf_counter() - started
     return Posterior(ClassReader(prepared, source), result, seconds=seconds)
+
+
+def _over_cells(normal: NormalModel, limits: ExactLimits) -> tuple[CellSum, Algorithm]:
+    try:
+        return CellSum(normal, limits.terms), Algorithm.SUM_OVER_CELLS
+    except NoCellsError:
+        from liftgbp.methods.exact.structured_cells import StructuredCells
+
+        return StructuredCells(normal, limits), Algorithm.SUM_OVER_ARRANGEMENTS
 
 
 def exact_with_quantifiers(

@@ -112,6 +112,13 @@ class PairTables:
             self._pair[other, one] = np.swapaxes(total, 1, 2)
         return self._pair[one, other]
 
+    def seen(self, cls: int) -> Floats:
+        """What all others notice of each cell of a class, a row each."""
+        seen = [self.pair(cls, other) for other in range(self.classes)]
+        return np.concatenate(
+            [np.moveaxis(own, 1, 0).reshape(own.shape[1], -1) for own in seen], axis=1
+        )
+
     @staticmethod
     def objects(one: int, other: int) -> tuple[Obj, Obj]:
         """A pair of objects of these classes."""
@@ -138,16 +145,26 @@ class PairTables:
         table, _ = self.with_pair(first, second)
         given = len(self.about_nothing) + len(self.about(first)) + len(self.about(second))
         pair = self._about(frozenset({first, second}))
-        axes = tuple(range(given, table.ndim))
-        top = table.max(axis=axes, keepdims=True)
-        weights = np.exp(table - np.where(top > -np.inf, top, 0.0))
-        total = weights.sum(axis=axes, keepdims=True)
-        shares = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-        wanted = [given + pair.index(placed(atom, order)) for atom in atoms]
-        others = tuple(k for k in axes if k not in wanted)
-        kept = [*range(given), *sorted(wanted)]
-        places = [kept.index(axis) for axis in (*range(given), *wanted)]
-        return np.asarray(shares.sum(axis=others).transpose(places))
+        shares = shares_over(table, given)
+        return kept_axes(shares, given, [given + pair.index(placed(own, order)) for own in atoms])
+
+
+def shares_over(logs: Floats, given: int) -> Floats:
+    """Weights divided by their sum over all axes but the first ones; zero where that is zero."""
+    axes = tuple(range(given, logs.ndim))
+    top = logs.max(axis=axes, keepdims=True)
+    weights = np.exp(logs - np.where(top > -np.inf, top, 0.0))
+    total = weights.sum(axis=axes, keepdims=True)
+    shares: Floats = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    return shares
+
+
+def kept_axes(table: Floats, given: int, wanted: Sequence[int]) -> Floats:
+    """The sum over all axes but the first ones and those that are wanted, in this order."""
+    others = tuple(k for k in range(given, table.ndim) if k not in wanted)
+    kept = [*range(given), *sorted(wanted)]
+    places = [kept.index(axis) for axis in (*range(given), *wanted)]
+    return np.asarray(table.sum(axis=others).transpose(places))
 
 
 def _placements(parfactor: NormalParfactor) -> Iterator[tuple[Atoms, Floats]]:

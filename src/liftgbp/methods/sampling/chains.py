@@ -39,9 +39,7 @@ class Worlds:
         self.where = Planes(ranges)
         self.planes: Words = np.zeros((self.where.rows, values.shape[1] // WORD), np.uint64)
         self._ranges = ranges
-        for length in np.unique(ranges).tolist():
-            same = np.flatnonzero(ranges == length)
-            self.write(same, values[same], length)
+        self.put(np.arange(len(ranges)), values)
 
     @property
     def chains(self) -> int:
@@ -60,6 +58,13 @@ class Worlds:
         for value in range(length):
             bits = np.packbits(values == value, axis=1, bitorder="little")
             self.planes[first + value] = bits.view(np.uint64)
+
+    def put(self, variables: Ints, values: Bytes) -> None:
+        """Set different variables, whatever numbers of values they have, (variables, C)."""
+        lengths = self._ranges[variables]
+        for length in np.unique(lengths).tolist():
+            same = np.flatnonzero(lengths == length)
+            self.write(variables[same], values[same], length)
 
     def forget(self, variables: Ints) -> None:
         """Make every literal about some variables false; their values stay as they are."""
@@ -82,6 +87,15 @@ class Worlds:
         words = np.packbits(mask, bitorder="little").view(np.uint64)
         self.values[:, chains] = other.values[:, chains]
         self.planes[:] = (self.planes & ~words) | (other.planes & words)
+
+
+def settled(
+    gain: Floats, variables: Ints, old: Bytes, worlds: Worlds, random: np.random.Generator
+) -> Bools:
+    """Let chains go back to old values that do not accept a move, by the log of its chance."""
+    accepted = -random.standard_exponential(worlds.chains) < gain
+    worlds.put(variables, np.where(accepted, worlds.values[variables], old))
+    return np.asarray(accepted)
 
 
 class UnitClass:
@@ -162,8 +176,14 @@ class Sweeper:
         self.index = FactorIndex(network, most_configurations)
         open_ones = np.flatnonzero(network.ranges > 1)
         self.singles = single_classes(self.index, open_ones)
-        self.several = [UnitClass(self.index, units) for units in hard_classes(self.index)]
+        self._several = hard_classes(self.index)
+        self._made: dict[int, UnitClass] = {}
         self._next = 0
+
+    @property
+    def classes(self) -> int:
+        """How many classes of units are drawn in a sweep, at most."""
+        return len(self.singles) + min(len(self.singles), len(self._several))
 
     def sweep(
         self,
@@ -177,15 +197,21 @@ class Sweeper:
             checkpoint()
             units.draw(worlds, random, heat, None if base is None else base(units))
 
-    def _turn(self) -> list[UnitClass]:
-        """The next classes of units of several variables, about as many units as singles."""
+    def _turn(self) -> Iterator[UnitClass]:
+        """The next classes of units of several variables: no more classes or units than singles.
+
+        What they are pulled by is collected when it is their turn for the first time.
+        """
         budget = sum(len(single.units) for single in self.singles)
-        turn: list[UnitClass] = []
-        while self.several and len(turn) < len(self.several) and budget > 0:
-            turn.append(self.several[self._next % len(self.several)])
-            budget -= len(turn[-1].units)
+        for _ in range(self.classes - len(self.singles)):
+            number = self._next % len(self._several)
             self._next += 1
-        return turn
+            if number not in self._made:
+                self._made[number] = UnitClass(self.index, self._several[number])
+            yield self._made[number]
+            budget -= len(self._several[number])
+            if budget <= 0:
+                return
 
 
 # --- units that are drawn at once, and classes of units that can be drawn together
@@ -197,8 +223,9 @@ MOST_JOINT_VALUES = 32
 MOST_PAIRS = 200
 """At most this many pairs of the variables of one wide hard factor become units."""
 
-MOST_HARD_UNITS = 20_000
-"""At most this many units of several variables are made."""
+HARD_UNITS = 4
+"""There are at most this many units of several variables for each variable, chosen at random: an
+equivalence relation over 40 objects has 9880 hard factors over 780 pairs."""
 
 
 def single_classes(index: FactorIndex, variables: Ints) -> list[UnitClass]:
@@ -217,11 +244,11 @@ def hard_classes(index: FactorIndex) -> list[Ints]:
     """Classes of units of several variables that hard factors connect."""
     by_shape: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
     ranges = index.network.ranges
-    for unit in _hard_units(index.network):
-        shape = tuple(ranges[list(unit)].tolist())
-        by_shape.setdefault(shape, set()).add(unit)
-        if sum(map(len, by_shape.values())) >= MOST_HARD_UNITS:
-            break
+    every = sorted(set(_hard_units(index.network)))
+    chosen = np.random.default_rng(0).permutation(len(every))[: HARD_UNITS * len(ranges)]
+    for number in chosen.tolist():
+        shape = tuple(ranges[list(every[number])].tolist())
+        by_shape.setdefault(shape, set()).add(every[number])
     classes: list[Ints] = []
     for same in by_shape.values():
         units = np.array(sorted(same), np.int64)

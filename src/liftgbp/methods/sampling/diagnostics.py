@@ -159,6 +159,17 @@ class Grouping:
         """Whether there are several groups."""
         return len(self.shares) > 1
 
+    @property
+    def weights(self) -> Floats:
+        """The weight of each chain: equal ones, or the share of its group divided among these."""
+        if not self.apart:
+            return np.full(len(self.group_of), 1 / len(self.group_of))
+        weights = np.zeros(len(self.group_of))
+        for number, share in self.shares.items():
+            members = self.group_of == number
+            weights[members] = share / members.sum()
+        return weights
+
     def diagnosed(self, draws: Floats) -> Diagnosis:
         """What all chains say, or what groups say that are weighed by their shares."""
         if not self.apart:

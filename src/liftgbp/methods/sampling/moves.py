@@ -5,6 +5,8 @@
   (Metropolis and Hastings).
 - *Exchanges*: two objects exchange some or all of their atoms.
 - *Mirrors*: all atoms of some predicates exchange two values, or their two arguments.
+- *Clusters* of atoms that pull at each other exchange two values (`bonded_clusters.py`).
+- *Likenesses*: an object becomes like another one (`likenesses.py`).
 
 Exchanges and mirrors undo themselves, so only the weights of worlds decide. A move that is hardly
 ever accepted is tried more and more rarely.
@@ -12,12 +14,14 @@ ever accepted is tried more and more rarely.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
+from liftgbp.methods.sampling.bonded_clusters import Clusters
 from liftgbp.methods.sampling.chain_starts import Variables
 from liftgbp.methods.sampling.chains import (
     Sweeper,
@@ -25,9 +29,11 @@ from liftgbp.methods.sampling.chains import (
     Worlds,
     drawn,
     log_chances,
+    settled,
     single_classes,
 )
-from liftgbp.methods.sampling.terms import FULL, WorldWeights
+from liftgbp.methods.sampling.likenesses import Likenesses
+from liftgbp.methods.sampling.terms import FULL, Bytes, WorldWeights
 from liftgbp.methods.sampling.tied import Tied
 from liftgbp.support.arrays import Bools, Floats, Ints, places_of_rows
 
@@ -46,18 +52,39 @@ TRIES = 20
 ACCEPTED = 1e-3
 """A move is a success if at least this part of the chains accept it."""
 
+WORTHWHILE = 0.02
+"""If this part of the chains accept a move, it is tried more often in a sweep, where it may."""
+
+CLASSES = 2
+"""Objects become like others at most once for so many classes of units that are drawn in a sweep.
+One such try takes as long as three of these."""
+
 RAREST = 64
 """Every kind of move is tried at least once in this many sweeps."""
 
 
+Move: TypeAlias = Callable[[Worlds, np.random.Generator], Bools | None]
+"""Tries a move in all chains, and says which of them accepted it; `None` where there is none."""
+
+
 @dataclass
 class Rhythm:
-    """How often a move is tried, and how often it was accepted."""
+    """How often a move is tried, and how often it was accepted.
 
-    every: int
+    It is tried `times` times in one of `every` sweeps, and if that is worthwhile more often: up to
+    `most` times in each sweep. With `most` = 0, it is never tried more often.
+    """
+
+    every: int = 1
+    most: int = 0
+    times: int = 1
     tries: int = 0
     accepted: float = 0.0
     _recent: float = 0.0
+
+    def tries_in(self, sweep: int) -> int:
+        """How often the move is tried after a sweep."""
+        return self.times if sweep % self.every == 0 else 0
 
     def note(self, accepted: Bools) -> None:
         """Take note of which chains accepted a move."""
@@ -65,10 +92,20 @@ class Rhythm:
         self.tries += 1
         self.accepted += share
         self._recent += share
-        if self.tries % TRIES == 0:
-            if self._recent < ACCEPTED * TRIES and self.every < RAREST:
+        if self.tries % TRIES:
+            return
+        if self._recent < ACCEPTED * TRIES:
+            self.most = 0
+            if self.times > 1:
+                self.times = 1
+            elif self.every < RAREST:
                 self.every *= 2
-            self._recent = 0.0
+        elif self.most and self._recent > WORTHWHILE * TRIES:
+            if self.every > 1:
+                self.every //= 2
+            else:
+                self.times = min(2 * self.times, self.most)
+        self._recent = 0.0
 
 
 class Moves:
@@ -90,34 +127,41 @@ class Moves:
         self._back = tied.root_values()
         self._slots = self._usable_slots()
         self._objects = self._movable_objects()
-        self._known: dict[int, list[UnitClass]] = {}
+        self._likenesses = Likenesses(variables, sizes, tied, sweeper.index, self._objects)
+        self._clusters = Clusters(variables, tied, sweeper.index)
+        self._known: dict[int, tuple[list[UnitClass], WorldWeights]] = {}
         per_sweep = max(1, len(sweeper.singles))
-        some = max((len(roots) for roots in self._objects), default=0)
+        some = max((len(roots) for _, _, roots in self._objects), default=0)
+        many = -(-sweeper.classes // CLASSES)
         self.rhythms = {
             "objects": Rhythm(max(1, -(-COST * 2 * min(some, per_sweep) // per_sweep))),
             "exchanges": Rhythm(2),
             "mirrors": Rhythm(2),
+            "clusters": Rhythm(4, most=1),
+            "likenesses": Rhythm(most=many, times=max(1, many // 4)),
         }
 
     def after_sweep(self, sweep: int, worlds: Worlds, random: np.random.Generator) -> None:
         """Try the moves that are due; one that is not possible is `None`."""
-        moves = {
+        moves: dict[str, Move] = {
             "objects": self._move_object,
             "exchanges": self._exchange,
             "mirrors": self._mirror,
+            "clusters": self._clusters,
+            "likenesses": self._likenesses,
         }
         for name, rhythm in self.rhythms.items():
-            if sweep % rhythm.every == 0:
+            for _ in range(rhythm.tries_in(sweep)):
                 accepted = moves[name](worlds, random)
                 if accepted is not None:
                     rhythm.note(accepted)
 
     # --- all atoms of one object
 
-    def _movable_objects(self) -> list[Ints]:
-        """The deciding variables of the atoms about some objects, object by object."""
+    def _movable_objects(self) -> list[tuple[str, int, Ints]]:
+        """Some objects, and the deciding variables of the atoms about each."""
         atoms, ranges = self._variables.atoms, self._tied.network.ranges
-        movable: list[Ints] = []
+        movable: list[tuple[str, int, Ints]] = []
         for sort, size in self._sizes.items():
             about: list[tuple[Ints, Ints]] = []
             for number, predicate in enumerate(self._variables.predicates):
@@ -136,24 +180,25 @@ class Moves:
                 )
                 roots = roots[ranges[roots] > 1]
                 if 1 < len(roots) <= MOST_ATOMS:
-                    movable.append(roots)
+                    movable.append((sort, obj, roots))
         return movable
 
     def _move_object(self, worlds: Worlds, random: np.random.Generator) -> Bools | None:
         if not self._objects:
             return None
         number = int(random.integers(len(self._objects)))
-        roots = self._objects[number]
+        roots = self._objects[number][2]
         if number not in self._known:
-            self._known[number] = single_classes(self._sweeper.index, roots)
-        classes = self._known[number]
+            index = self._sweeper.index
+            self._known[number] = single_classes(index, roots), WorldWeights(index, roots)
+        classes, weights = self._known[number]
         order = [classes[k] for k in random.permutation(len(classes)).tolist()]
-        before = self._log_weights(worlds)
-        old = worlds.copy()
-        backward = self._drawn_anew(order, roots, worlds, None)
-        forward = self._drawn_anew(order, roots, worlds, random)
-        gain = self._log_weights(worlds) - before + backward - forward
-        return self._settled(gain, worlds, old, random)
+        gain = -weights.full(worlds.planes)
+        old = worlds.values[roots]
+        gain += self._drawn_anew(order, roots, worlds, None)
+        gain -= self._drawn_anew(order, roots, worlds, random)
+        gain += weights.full(worlds.planes)
+        return settled(gain, roots, old, worlds, random)
 
     @staticmethod
     def _drawn_anew(
@@ -236,36 +281,27 @@ class Moves:
         atoms = self._variables.atoms
         at = places_of_rows([atoms.predicate, *args.T], [atoms.predicate, *atoms.args.T])
         source = np.where(at >= 0, at, every)
-        # The value that the deciding variable of each atom gets.
-        taken = value[source[:, None], worlds.values[root[source]]]
-        taken = change[every[:, None], taken]
-        wanted = self._back[every[:, None], taken]
+        moved = (source != every) | (change != self._same_values).any(axis=1)
+        # Atoms that are tied to those that are moved must agree with them.
+        some = np.flatnonzero(np.isin(root, root[moved]))
+        roots, source, change = root[some], source[some], change[some]
+        own = np.arange(len(some))[:, None]
+
+        def moved_once(values: Bytes) -> Ints:
+            """The value that the deciding variable of each atom gets."""
+            taken = value[source[:, None], values[root[source]]]
+            return np.asarray(self._back[some[:, None], change[own, taken]])
+
+        old = worlds.values[roots]
+        wanted = moved_once(worlds.values)
         values = worlds.values.copy()
-        values[root] = wanted.astype(np.uint8)
-        # Atoms that are tied together must agree, and the move must undo itself.
-        back = values[root]
-        agrees = (back == wanted).all()
-        undone = value[source[:, None], back[source]]
-        undone = change[every[:, None], undone]
-        if not agrees or not (self._back[every[:, None], undone] == worlds.values[root]).all():
+        values[roots] = wanted.astype(np.uint8)
+        # The move must undo itself.
+        if (values[roots] != wanted).any() or (moved_once(values) != old).any():
             return None
-        before = self._log_weights(worlds)
-        old = worlds.copy()
-        for length in np.unique(self._tied.network.ranges).tolist():
-            same = np.flatnonzero(self._tied.network.ranges == length)
-            worlds.write(same, values[same], length)
-        return self._settled(self._log_weights(worlds) - before, worlds, old, random)
-
-    # --- acceptance
-
-    def _log_weights(self, worlds: Worlds) -> Floats:
-        """The log weights of worlds; worlds that violate hard factors have next to none."""
-        planes = worlds.planes
-        return self._weights.soft(planes) - FULL.hard * self._weights.violations(planes)
-
-    @staticmethod
-    def _settled(gain: Floats, worlds: Worlds, old: Worlds, random: np.random.Generator) -> Bools:
-        """Let chains go back that do not accept."""
-        accepted = -random.standard_exponential(len(gain)) < gain
-        worlds.take(np.flatnonzero(~accepted), old)
-        return accepted
+        gain = -self._weights.full(worlds.planes)
+        different = np.unique(roots)
+        before = worlds.values[different]
+        worlds.put(different, values[different])
+        gain += self._weights.full(worlds.planes)
+        return settled(gain, different, before, worlds, random)

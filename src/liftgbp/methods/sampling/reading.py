@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
 
@@ -104,10 +104,19 @@ class Grounder:
             if queries
             else list(reader.rows_of_everything())
         )
+        return self.grounded(named, reader)
+
+    def grounded(self, rows: Sequence[tuple[str, Row]], reader: Reader) -> list[GroundRow]:
+        """Rows of a reader of answers, each with the text of its query.
+
+        Objects of a class are alike, so a row about named ones is read off all of them.
+        """
         if isinstance(reader, ClassReader):
-            return [self._of_classes(query, row, reader.normal) for query, row in named]
+            unnamed = [(query, replace(row, constants=())) for query, row in rows]
+            grounded = [self._of_classes(query, row, reader.normal) for query, row in unnamed]
+            return [replace(own, row=row) for own, (_, row) in zip(grounded, rows, strict=True)]
         if isinstance(reader, GroundReader):
-            return [_on_the_ground(query, row, reader) for query, row in named]
+            return [_on_the_ground(query, row, reader) for query, row in rows]
         return []
 
     def _of_classes(self, query: str, row: Row, normal: NormalModel) -> GroundRow:

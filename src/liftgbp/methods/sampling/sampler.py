@@ -16,7 +16,7 @@ from liftgbp.ground.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.ground.grounding.from_classes import ground_classes
 from liftgbp.lift.shatter import Shattering, object_classes
 from liftgbp.lift.via import groundings, open_atoms
-from liftgbp.methods.sampling.annealing import LogZ, anneal, possible_worlds
+from liftgbp.methods.sampling.annealing import Annealing, LogZ, possible_worlds
 from liftgbp.methods.sampling.chain_starts import (
     Variables,
     allotted,
@@ -162,14 +162,16 @@ def sample(
         clock.check_enough()
     except KeyboardInterrupt:
         clock.interrupt()
-    annealed = None
+    annealed, notes = None, []
     steps = clock.steps()
     if steps:
         try:
             annealed = chain.annealed(posterior, steps, clock.progress)
+            if annealed is None:
+                notes.append("log Z is left out: annealing contradicts the sampled worlds")
         except KeyboardInterrupt:
             clock.interrupt()
-    notes = list(clock.notes)
+    notes += clock.notes
     if chain.lost:
         total = counted(chain.worlds.chains, "chain")
         notes.insert(0, f"{chain.lost} of {total} found no possible world of their own")
@@ -193,6 +195,19 @@ def sample(
             for name, rhythm in chain.moves.rhythms.items()
         },
     )
+
+
+def estimated_log_z(
+    model: Model | Network,
+    sizes: Mapping[str, int] | None,
+    evidence: AnyEvidence | Mapping[int, int] | None,
+    answers: Posterior,
+    drawn: Sample,
+    progress: Progress,
+) -> LogZ | None:
+    """An estimate of log Z for a sample that was drawn without one, if a sound one is found."""
+    chain = _Chains(model, sizes, evidence, answers, drawn.chains, drawn.seed, progress)
+    return chain.annealed(answers, max(FEWEST_STEPS, drawn.sweeps // 2), progress)
 
 
 class _Chains:
@@ -234,12 +249,12 @@ class _Chains:
         self.sweeper.sweep(self.worlds, self.random)
         self.moves.after_sweep(number, self.worlds, self.random)
 
-    def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ:
-        """An estimate of log Z."""
+    def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ | None:
+        """An estimate of log Z, unless the worlds of the chains refute it."""
         reader = None if answers is None else answers.reader
         chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
-        chains = self.worlds.chains
-        return anneal(self.sweeper, self.weights, chances, steps, chains, self.random, progress)
+        annealing = Annealing(self.sweeper, self.weights, chances, steps, self.random, progress)
+        return annealing.log_z(self.worlds)
 
 
 class _Clock:
@@ -315,14 +330,15 @@ class _Clock:
         return self._limit is None or self.done < self._limit
 
     def steps(self, fewest: int = FEWEST_STEPS) -> int:
-        """How many steps of annealing there are: half the sweeps, or what time allows."""
+        """How many steps of annealing there are, there and back: half the sweeps, or what time
+        allows."""
         if not self._log_z or self.interrupted:
             return 0
         if self._until is None:
             return max(fewest, self.done // 2)
         now = time.perf_counter()
         of_sweep = (now - self._started) / max(1, self.done)
-        steps = int(max(0.0, self._until - now) / max(of_sweep, 1e-6))
+        steps = int(max(0.0, self._until - now) / max(of_sweep, 1e-6)) // 2
         if steps < fewest:
             self.notes.append("no time was left to estimate log Z")
             return 0

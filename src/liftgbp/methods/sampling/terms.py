@@ -60,7 +60,7 @@ class Heat:
     hard: float = HARD
 
 
-FULL = Heat()
+FULL, ONLY_SOFT, VIOLATIONS = Heat(), Heat(1.0, 0.0), Heat(0.0, -1.0)
 
 
 class Planes:
@@ -270,30 +270,42 @@ class Terms:
 
 
 class WorldWeights:
-    """The log weights of whole worlds: the sum over all factors, soft and hard apart."""
+    """The log weights of worlds: the sum over all factors, soft and hard apart.
 
-    def __init__(self, index: FactorIndex) -> None:
+    If only some variables change, it is enough to sum over the factors about these.
+    """
+
+    def __init__(self, index: FactorIndex, about: Ints | None = None) -> None:
         network = index.network
         # As many rows as there are terms in a chunk; all rows are added up in the end.
         rows = min(512, max(1, network.factors))
         self._sum = _Sum(index, rows, 1)
-        for block in network.blocks:
-            unit = np.arange(len(block.scopes)) % rows
-            for number in np.unique(block.table_of).tolist():
-                own = np.flatnonzero(block.table_of == number)
+        for block, factors in _every_factor(network) if about is None else index.around(about):
+            for number in np.unique(block.table_of[factors]).tolist():
+                own = factors[block.table_of[factors] == number]
+                unit = np.arange(len(own)) % rows
                 table = network.tables[number]
                 hard = np.isneginf(table).reshape(-1, 1)
                 soft = np.where(hard, 0.0, table.reshape(-1, 1))
                 lengths = np.array(table.shape, np.int64)
-                self._sum.add(soft, hard.astype(float), lengths, block.scopes[own], unit[own])
+                self._sum.add(soft, hard.astype(float), lengths, block.scopes[own], unit)
 
     def soft(self, planes: Words) -> Floats:
         """The log weight of each chain's world, without hard factors that it violates."""
-        return np.asarray(self._sum.at(planes, Heat(1.0, 0.0)).sum(axis=(0, 1)))
+        return np.asarray(self._sum.at(planes, ONLY_SOFT).sum(axis=(0, 1)))
 
     def violations(self, planes: Words) -> Floats:
         """How many hard factors each chain's world violates."""
-        return np.asarray(np.rint(self._sum.at(planes, Heat(0.0, -1.0)).sum(axis=(0, 1))))
+        return np.asarray(np.rint(self._sum.at(planes, VIOLATIONS).sum(axis=(0, 1))))
+
+    def full(self, planes: Words) -> Floats:
+        """The log weights of worlds; those that violate hard factors have next to none."""
+        return np.asarray(self._sum.at(planes, FULL).sum(axis=(0, 1)))
+
+
+def _every_factor(network: GroundNetwork) -> Iterator[tuple[FactorBlock, Ints]]:
+    for block in network.blocks:
+        yield block, np.arange(len(block.scopes))
 
 
 class _Sum:

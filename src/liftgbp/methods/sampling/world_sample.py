@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from liftgbp.evidence import Problem
 from liftgbp.ground.grounding import atom_names
@@ -154,16 +155,16 @@ class Sample(Reported):
         """The rows that answer a query, with standard errors."""
         count = parse_count(text)
         if count is not None:
-            return AnswerRows([self._counted(count)])
+            return AnswerRows([self.counted(count)])
         count = as_count(parse_query(text))
         try:
-            return AnswerRows(self._answered(self.grounder.rows(text)))
+            return AnswerRows(self.answered(self.grounder.rows(text)))
         except QueryError:
             if count is None:
                 raise
-        return AnswerRows([self._counted(count)])
+        return AnswerRows([self.counted(count)])
 
-    def _counted(self, query: CountQuery) -> SampledAnswer:
+    def counted(self, query: CountQuery) -> SampledAnswer:
         """How many objects satisfy a formula, counted in each world."""
         checked_count(query, self.model)
         rows = self.grounder.rows(query.rows_text)
@@ -208,7 +209,7 @@ class Sample(Reported):
         rows = [row for row in self.grounder.rows(atom) if row.row.generic]
         if len(rows) != 1:
             raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
-        return next(self._answered(rows))[value]
+        return next(self.answered(rows))[value]
 
     def probability(self, formula: str) -> float:
         """The probability that a formula holds, for different objects without names."""
@@ -217,7 +218,7 @@ class Sample(Reported):
     @cached_property
     def all(self) -> AnswerRows[SampledAnswer]:
         """The answers for every predicate."""
-        return AnswerRows(self._answered(self.grounder.every_row()))
+        return AnswerRows(self.answered(self.grounder.every_row()))
 
     @property
     def log_z(self) -> float | None:
@@ -225,14 +226,24 @@ class Sample(Reported):
         return None if self.annealed is None else self.annealed.value
 
     @property
+    def apart(self) -> bool:
+        """Whether chains from different starts stay apart, so that log Z of answers weighs them."""
+        return self._grouping.apart
+
+    @property
     def mixed(self) -> bool:
         """Whether chains from different starts agree about every predicate."""
         return self.flaw is None
 
+    @property
+    def worst_r_hat(self) -> float:
+        """The largest R-hat of all predicates."""
+        return max((row.r_hat for row in self.all), default=1.0)
+
     @cached_property
     def flaw(self) -> Finding | None:
         """Why the sample settles nothing; `None` if it does."""
-        worst_r_hat = max((row.r_hat for row in self.all), default=1.0)
+        worst_r_hat = self.worst_r_hat
         fewest = min((row.effective for row in self.all), default=np.inf)
         if worst_r_hat > MOST_R_HAT:
             row = max(self.all, key=lambda row: row.r_hat)
@@ -279,7 +290,7 @@ class Sample(Reported):
         others = [text for text in queries if text not in counts]
         answered = [row for text in counts for row in self.query(text)]
         if others or not queries:
-            answered += self._answered(self.grounder.rows_of(answers.reader, others))
+            answered += self.answered(self.grounder.rows_of(answers.reader, others))
         rows = [OpinionRow(r.query, r.atom, r.where, r.values, r.errors) for r in answered]
         annealed = self.annealed
         return Opinion(
@@ -290,7 +301,8 @@ class Sample(Reported):
             self.doubt,
         )
 
-    def _answered(self, rows: Sequence[GroundRow]) -> Iterator[SampledAnswer]:
+    def answered(self, rows: Sequence[GroundRow]) -> Iterator[SampledAnswer]:
+        """The answers of rows, with standard errors."""
         # Many rows are read off each world at once, as far as memory allows.
         most = max(1, MOST_ENTRIES // max(1, self.draws * self.chains))
         yield from map(self._read, rows, self._traces(rows, most))
@@ -298,12 +310,21 @@ class Sample(Reported):
     def _traces(self, rows: Sequence[GroundRow], most: float = math.inf) -> Iterator[Floats]:
         return traces_of(self._planes, [self._literals.cells(row) for row in rows], most)
 
+    def distribution(self, row: GroundRow) -> Floats:
+        """The mean joint distribution of the atoms of a row, one axis each."""
+        (flat,) = self._traces([row])
+        return np.tensordot(self._grouping.weights, self._table(row, flat).mean(axis=0), axes=1)
+
+    def _table(self, row: GroundRow, flat: Floats) -> Floats:
+        """Draws as tables over all atoms of a row, some of which are the same atom."""
+        predicates = self.variables.predicates
+        values = [len(predicates[number].values) for number in row.predicates]
+        wide = repeat_axes(flat.reshape(-1, *values), row.places)
+        return np.asarray(wide.reshape(*flat.shape[:2], *wide.shape[1:]))
+
     def _read(self, row: GroundRow, flat: Floats) -> SampledAnswer:
         predicates = self.variables.predicates
-        values = [predicates[number].values for number in row.predicates]
-        # Tables over all atoms of the row, some of which are the same atom.
-        wide = repeat_axes(flat.reshape(-1, *map(len, values)), row.places)
-        drawn = wide.reshape(*flat.shape[:2], *wide.shape[1:])
+        drawn = self._table(row, flat)
         answer = row.row
         given = len(answer.given)
         if answer.event is not None:
@@ -339,6 +360,17 @@ class Sample(Reported):
         told = self._diagnosed(np.nan_to_num(linear), whole=False)
         errors = np.where(np.isnan(ratio), np.nan, told.error.reshape(shape))
         return Diagnosis(ratio, errors, told.effective, told.r_hat)
+
+    def marginals(self, predicate: int, objects: Ints) -> Floats:
+        """How often each of some ground atoms of a predicate has its values."""
+        literals, factors = self._literals.of(predicate, objects)
+        return np.asarray(self._frequencies[literals] * factors[:, None])
+
+    @cached_property
+    def _frequencies(self) -> Floats:
+        """How often each bit of a world is set."""
+        weights = self._grouping.weights
+        return np.asarray(np.mean([_bits(own) @ weights for own in self._planes()], axis=0))
 
     # --- worlds
 
@@ -433,10 +465,15 @@ class Sample(Reported):
         values = np.zeros((len(ranges), planes.shape[1] * WORD), np.int64)
         for value in range(1, int(ranges.max(initial=1))):
             some = np.flatnonzero(ranges > value)
-            words = np.ascontiguousarray(planes[where.first[some] + value])
-            bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-            values[some] += value * bits.astype(np.int64)
+            words = planes[where.first[some] + value]
+            values[some] += value * _bits(words).astype(np.int64)
         return values
+
+
+def _bits(planes: Words) -> NDArray[np.uint8]:
+    """Each bit of words, for each chain."""
+    words = np.ascontiguousarray(planes).view(np.uint8)
+    return np.unpackbits(words, axis=1, bitorder="little")
 
 
 def kept_rows(ranges: Ints) -> Ints:

@@ -1,0 +1,1 @@
+"""Models of the kinds that people write, each with a truth found without the engine."""
