@@ -195,7 +195,6 @@ DRAWN = [
     transitive(20, 1.4, Recipe(2000, 32, exchangeable="person"), "r(A,B); r(B,C); !r(C,D)"),
     transitive(40, 1.4, Recipe(500, 32, exchangeable="person"), "r(A,B); r(B,C); !r(C,D)"),
     circles(10, 0.87, Recipe(2000, 32, HOT, ("r",), "person", "r"), "r(A,B); r(B,C)"),
-    circles(20, 0.3, Recipe(1500, 32, COLD, ("r",), "person", "r"), "r(A,B); r(B,C); !r(D,A)"),
     friends_knows(10, Recipe(3000, 32)),
     friends_knows(20, Recipe(2000, 32)),
     friends_knows(40, Recipe(300, 32)),
@@ -212,18 +211,6 @@ DRAWN = [
     likes(8, 6, Recipe(8000, 32, COLD)),
     likes(16, 10, Recipe(3000, 32, COLD)),
     likes(30, 12, Recipe(500, 16, HOT)),
-    soft_records(
-        12,
-        1.5,
-        ["same(R5,R6)", "same(R6,R8)", "same(R3,R4)", "same(R0,R9)"],
-        Recipe(2500, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
-    ),
-    soft_records(
-        20,
-        1.5,
-        ["same(R6,R14)", "same(R5,R7)", "same(R0,R11)", "same(R1,R2)"],
-        Recipe(1500, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
-    ),
     sampled(
         "office 7",
         OFFICE,
@@ -231,22 +218,6 @@ DRAWN = [
         ["happy(Ann)", "talks(Me,Ann)", "likes(Ann,Ben)"],
         Recipe(5000, 32, COLD),
         "busy(Me); remote(Ben)",
-    ),
-    sampled(
-        "family 6",
-        FAMILY,
-        {"person": 6},
-        ["parent(Mum,Kim)", "sibling(Me,Kim)", "tall(Kim)"],
-        Recipe(6000, 32, COLD, ("sibling",)),
-        "parent(Mum,Me); tall(Mum); near(Me,Kim)",
-    ),
-    sampled(
-        "club 12",
-        CLUB,
-        {"person": 12, "club": 4},
-        ["member(Ben,Chess)", "leads(Ann,Choir)", "knows(Me,Ann)"],
-        Recipe(4000, 32, COLD),
-        "member(Me,Chess); keen(Ann); !member(Ann,Choir)",
     ),
 ]
 

@@ -90,6 +90,7 @@ WORDINGS: dict[Flaw | Status, str] = {
 CONFIRMATIONS: dict[Support, str] = {
     Support.SAMPLE: "a sample says the same",
     Support.SMALLER_SAMPLE: "at {sizes} a sample says the same, and the answer keeps its structure",
+    Support.PART: "in a part of the network ({sizes}) a sample says the same",
 }
 """What speaks for an answer."""
 

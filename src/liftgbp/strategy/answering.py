@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from liftgbp.evidence import Problem
@@ -76,10 +77,11 @@ def answers_about_network(
     run: Run,
 ) -> Posterior:
     """The answers about a network with what is known, prepared for a family of regions."""
-    from liftgbp.methods.sampling.second_sample import Target
+    from liftgbp.methods.sampling.sampler import Target
     from liftgbp.strategy.ground_case import GroundCase
 
-    case = GroundCase(prepare, request.regions, run, Target(network, None, known))
+    target = partial(Target.of, network, None, known, run.progress)
+    case = GroundCase(prepare, request.regions, run, target)
     return best_answers(case, request, effort)
 
 
@@ -150,11 +152,11 @@ def _with_quantifiers(
 
 def _on_ground(problem: Problem, effort: Effort, request: Request, run: Run) -> Posterior:
     """The answers about a model that is written out under its evidence."""
-    from liftgbp.methods.sampling.second_sample import Target
+    from liftgbp.methods.sampling.sampler import Target
     from liftgbp.model.rewriting import with_joint_exclusions
     from liftgbp.strategy.ground_case import GroundCase, prepare_ground
 
-    target = Target.of(problem)
+    target = partial(Target.of_problem, problem, run.progress)
     if request.regions is None:
         joint = with_joint_exclusions(problem.model, problem.sizes)
         problem = replace(problem, model=joint)
