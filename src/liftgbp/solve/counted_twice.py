@@ -45,13 +45,15 @@ def without_parts(plan: Plan, points: list[Point], tolerances: Tolerances) -> li
         lighter = [own for own in open_ones if own.exact_log_z < whole.exact_log_z]
         if _is_mixture(plan, whole, lighter, tolerances):
             counted |= set(map(id, lighter))
-        for part in lighter:
-            within = is_within(part, whole, tolerances)
-            others = (own for own in open_ones if own is not whole and own is not part)
-            if within and any(is_within(_rest(whole, part), own, tolerances) for own in others):
-                counted.add(id(whole))
-            elif within or leads_down(plan, part, whole, tolerances):
-                counted.add(id(part))
+            continue
+        parts = [own for own in lighter if is_within(own, whole, tolerances)]
+        others = [own for own in open_ones if own is not whole and own not in parts]
+        rests = [_rest(whole, own) for own in parts]
+        if any(is_within(rest, own, tolerances) for rest in rests for own in others):
+            counted.add(id(whole))
+            continue
+        counted |= set(map(id, parts))
+        counted |= {id(own) for own in lighter if leads_down(plan, own, whole, tolerances)}
     return [own for own in points if id(own) not in counted]
 
 
@@ -74,12 +76,13 @@ def _is_mixture(plan: Plan, whole: Point, parts: Sequence[Point], tolerances: To
 
 def is_within(part: Point, whole: Point, tolerances: Tolerances) -> bool:
     """Whether a point may be a part of another one, which has nothing else somewhere."""
-    if not (part.precise and whole.precise):
+    shorter = float(DIGITS.subtract(whole.exact_log_z, part.exact_log_z))
+    least = tolerances.acceptable
+    if not (part.precise and whole.precise and least < shorter < -math.log(least)):
         return False
-    share = math.exp(float(DIGITS.subtract(part.exact_log_z, whole.exact_log_z)))
     alive = part.log_beliefs > math.log(tolerances.same)
     shares = np.exp(whole.log_beliefs[alive] - part.log_beliefs[alive])
-    return math.isclose(shares.min(initial=1.0), share, rel_tol=tolerances.acceptable)
+    return math.isclose(shares.min(initial=1.0), math.exp(-shorter), rel_tol=least)
 
 
 def _rest(whole: Point, part: Point) -> Point:
