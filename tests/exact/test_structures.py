@@ -82,7 +82,7 @@ SOFT = (
 FACTS = ("", "a(A)", "r(A,B)", "!r(A,B)", "r(A,B)\na(C)", "r(A,C)\n!r(B,C)")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     hard=st.sampled_from([text for texts in WRITTEN.values() for text in texts]),
     soft=st.lists(st.tuples(WEIGHTS, st.sampled_from(SOFT)), min_size=1, max_size=3),
