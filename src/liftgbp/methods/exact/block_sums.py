@@ -27,6 +27,7 @@ import numpy as np
 from liftgbp.methods.exact.cells import log_factorials
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import QueryError
+from liftgbp.support.limits import checkpoint
 
 Numbers: TypeAlias = tuple[int, ...]
 """How many objects there are of each type."""
@@ -179,7 +180,9 @@ class BlockSums:
         left = self._sizes - self._member @ placed
         every = np.indices(self._shape).reshape(len(self._shape), -1)
         possible = (self._member @ every <= left[:, None]).all(axis=0)
-        return map(tuple, every[:, possible].T.tolist())
+        for n in every[:, possible].T.tolist():
+            checkpoint()
+            yield tuple(n)
 
     def beside(self, n: Numbers, placed: Numbers) -> Floats:
         """The logarithms of the parts of p(n) beside one placed object, for each b.
