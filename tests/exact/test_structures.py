@@ -16,7 +16,7 @@ import liftgbp
 from all_worlds import scores
 from liftgbp.lift.shatter import shatter
 from liftgbp.methods.exact.pair_tables import NoCellsError
-from liftgbp.methods.exact.recognition import related
+from liftgbp.methods.exact.recognition import recognised
 from liftgbp.oracle import reference
 from liftgbp.support.errors import CapacityError, ContradictionError, QueryError
 
@@ -55,14 +55,14 @@ rule about three objects that does not always hold."""
     ("name", "text"), [(name, text) for name, texts in WRITTEN.items() for text in texts]
 )
 def test_structures_are_recognised_however_they_are_written(name: str, text: str) -> None:
-    found = related(shatter(liftgbp.parse(DECLARED + text + "0.4 r(x,y) ^ a(x)"), {"t": 5}))
+    found = recognised(shatter(liftgbp.parse(DECLARED + text + "0.4 r(x,y) ^ a(x)"), {"t": 5}))
     assert found.tables.structure.name == name
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_other_relations_have_no_structure(text: str) -> None:
     with pytest.raises(NoCellsError):
-        related(shatter(liftgbp.parse(DECLARED + text), {"t": 5}))
+        recognised(shatter(liftgbp.parse(DECLARED + text), {"t": 5}))
 
 
 # --- against the reference, which knows nothing of structures
@@ -82,7 +82,7 @@ SOFT = (
 FACTS = ("", "a(A)", "r(A,B)", "!r(A,B)", "r(A,B)\na(C)", "r(A,C)\n!r(B,C)")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     hard=st.sampled_from([text for texts in WRITTEN.values() for text in texts]),
     soft=st.lists(st.tuples(WEIGHTS, st.sampled_from(SOFT)), min_size=1, max_size=3),
@@ -307,7 +307,7 @@ def test_counts_beside_an_object_are_those_of_a_junction_tree(
     model = liftgbp.parse(f"r(t, t)\na(t)\nf(t, t)\n{KINDS[kind][0]}{rules}")
     answers = liftgbp.infer(model, {"t": 3}, evidence=facts, exact=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("liftgbp.methods.exact.structured_cells.related", no_structure)
+        patch.setattr("liftgbp.methods.exact.structured_cells.recognised", no_structure)
         tree = liftgbp.infer(model, {"t": 3}, evidence=facts, exact=True)
     query = f"#{{y : {counted}}}"
     for row, other in zip(answers.query(query), tree.query(query), strict=True):

@@ -103,9 +103,9 @@ class LiftedCase:
 
     def exact_by_structure(self, states: int) -> Posterior:
         """The same if a relation is an equivalence or an order, or else a `CapacityError`."""
-        from liftgbp.methods.exact.recognition import related
+        from liftgbp.methods.exact.recognition import recognised
 
-        related(self._normal)
+        recognised(self._normal)
         return self.exact(states)
 
     def over(self, regions: Family, effort: Effort) -> Posterior:

@@ -27,6 +27,7 @@ import numpy as np
 from liftgbp.methods.exact.cells import log_factorials
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import QueryError
+from liftgbp.support.limits import checkpoint
 
 Numbers: TypeAlias = tuple[int, ...]
 """How many objects there are of each type."""
@@ -68,6 +69,7 @@ class BlockSums:
         self._counting = np.arange(max(self._shape, default=1))
         self._blocks: dict[Numbers, Floats] = {}
         self._sums: dict[tuple[tuple[Numbers, ...], bool], Floats] = {}
+        self._rows: dict[tuple[tuple[Numbers, ...], bytes], Floats] = {}
         self._left = MOST_WORK
 
     @property
@@ -92,9 +94,14 @@ class BlockSums:
 
     def logs(self, numbers: Ints, placed: Sequence[Numbers] = ()) -> Floats:
         """The logarithm of p(n) for each row of numbers, beside placed objects in some blocks."""
-        value = self._value(tuple(placed))
-        rows = (tuple(row) for row in numbers.tolist())
-        return np.array([value(row) if min(row, default=0) >= 0 else -math.inf for row in rows])
+        key = tuple(placed), numbers.tobytes()
+        if key not in self._rows:
+            value = self._value(key[0])
+            rows = (tuple(row) for row in numbers.tolist())
+            self._rows[key] = np.array(
+                [value(row) if min(row, default=0) >= 0 else -math.inf for row in rows]
+            )
+        return self._rows[key]
 
     def _value(self, placed: tuple[Numbers, ...]) -> Callable[[Numbers], float]:
         """The logarithm of p(n) beside placed objects, for any n."""
@@ -173,7 +180,9 @@ class BlockSums:
         left = self._sizes - self._member @ placed
         every = np.indices(self._shape).reshape(len(self._shape), -1)
         possible = (self._member @ every <= left[:, None]).all(axis=0)
-        return map(tuple, every[:, possible].T.tolist())
+        for n in every[:, possible].T.tolist():
+            checkpoint()
+            yield tuple(n)
 
     def beside(self, n: Numbers, placed: Numbers) -> Floats:
         """The logarithms of the parts of p(n) beside one placed object, for each b.

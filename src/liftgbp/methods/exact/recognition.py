@@ -70,7 +70,7 @@ class Related:
     block_rules: tuple[BlockRule, ...]
 
 
-def related(normal: NormalModel) -> Related:
+def recognised(normal: NormalModel) -> Related:
     """The relation of a model that has a structure; without one, a `NoCellsError`."""
     large = [own for own in normal.parfactors if len(objects_of(own.atoms)) > 2]
     few = tuple(own for own in normal.parfactors if len(objects_of(own.atoms)) <= 2)

@@ -21,7 +21,7 @@ from liftgbp.methods.exact.cells import MOST_OPERATIONS, CellSum, log_factorials
 from liftgbp.methods.exact.exact_result import ExactLimits
 from liftgbp.methods.exact.fixed_objects import FixedObjects
 from liftgbp.methods.exact.pair_tables import about_objects
-from liftgbp.methods.exact.recognition import related
+from liftgbp.methods.exact.recognition import recognised
 from liftgbp.methods.exact.structures import AFTER, BEFORE, SAME, arrangements, relation
 from liftgbp.posterior import ClassReader
 from liftgbp.posterior.count_cases import Counted, CountedCase, binomials
@@ -32,7 +32,6 @@ from liftgbp.support.errors import CapacityError, QueryError
 MOST_PLACED = 2**12
 """The most ways to put the objects of a query into blocks and cells."""
 
-
 MOST_WAYS = 2**18
 """The most ways in which others are around an object whose relations are counted."""
 
@@ -42,7 +41,7 @@ class StructuredCells(CellSum):
 
     def __init__(self, normal: NormalModel, limits: ExactLimits) -> None:
         """Sum over all; more than `limits` allow is a `CapacityError`."""
-        found = related(normal)
+        found = recognised(normal)
         self._related = found.tables
         self._block_rules = found.block_rules
         self._limits = limits
@@ -211,7 +210,8 @@ class StructuredCells(CellSum):
         for share, counts in zip(self._shares[world], self._counts, strict=True):
             if not share > 0 or not counts[column]:
                 continue
-            others = counts - np.eye(len(counts), dtype=np.int64)[column]
+            others = counts.copy()
+            others[column] -= 1
             if column in columns:
                 sums = self._sums_of(world)
                 placed = tuple(int(k == column) for k in columns)
