@@ -75,7 +75,7 @@ class SecondSample:
     def _most(self, classes: int) -> int:
         """How many sweeps the effort allows."""
         atoms = (self._atoms + self._factors // FACTORS_AT_ONCE) * self._chains // WORD
-        return self._work // (WORK_OF_CLASS * classes + atoms)
+        return self._work // max(1, WORK_OF_CLASS * classes + atoms)
 
     # --- contradictions
 
