@@ -48,6 +48,7 @@ def renamings(world: BlockWorld) -> int:
     return len(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(worlds_with_evidence())
 def test_no_more_are_counted_than_there_are(world: BlockWorld) -> None:

@@ -32,6 +32,7 @@ def linear_orders(players: int) -> float:
     return score + math.lgamma(players + 1) + players * math.log(2)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_worlds_weigh_no_more_than_all_of_them(case: Case) -> None:
@@ -56,7 +57,8 @@ def test_linear_orders(players: int) -> None:
     assert weight.worlds.log_number == pytest.approx(math.lgamma(players + 1))
 
 
-@pytest.mark.parametrize("players", [40, 1000])
+@pytest.mark.slow
+@pytest.mark.parametrize("players", [200, 1000])
 def test_linear_orders_refute_a_few_layers(players: int) -> None:
     answers = liftgbp.infer(RANKING, {"player": players})
     flaw = answers.flaw
@@ -65,11 +67,13 @@ def test_linear_orders_refute_a_few_layers(players: int) -> None:
     assert "below what a best world and its renamings reach" in answers.reason
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_by_hand_is_not_judged() -> None:
     answers = liftgbp.infer(RANKING, {"player": 40}, blocks=3, regions="intersections")
-    assert answers.log_z < linear_orders(40) and answers.trusted
+    assert answers.result.log_z < linear_orders(40) and answers.flaw is None
 
 
+@pytest.mark.slow
 def test_a_world_refutes_an_answer_on_the_ground() -> None:
     """The same with one fact, written out: another world is less likely than the order of names."""
     weight = weight_on_ground(
@@ -79,6 +83,7 @@ def test_a_world_refutes_an_answer_on_the_ground() -> None:
     assert float(weight.log_z or 0) == pytest.approx(ordered + 8 * math.log(2))
 
 
+@pytest.mark.slow
 def test_large_networks_are_left_alone() -> None:
     network = ground_network(Problem.of(RANKING, None, {"player": 34}), table_cap=2**16)
     assert network.factors > 30_000

@@ -30,6 +30,11 @@ HARDLY_MORE = 2
 FEW_PARFACTORS = 200
 """Up to this many parfactors over classes are cheap, whatever grounding would cost."""
 
+SOME_PARFACTORS, MANY_MORE = 800, 20
+"""Up to this many are worth it if there are so many times as many ground factors. Of the other
+objects most are alike then, and may fall into blocks, which the ground does not see: facts that
+name up to eight of fifty people in the transitive relation."""
+
 MOST_GROUNDINGS = 60_000
 """Quantifiers without an exact answer over classes are grounded up to this many substitutions:
 those of a rule about three of 39 objects, or about two of 244."""
@@ -64,11 +69,11 @@ def choose_via(
         return None
     per_sort = Counter(c.sort for c in objects.classes)
     ways = groundings(problem.model, per_sort)
-    few = ways <= FEW_PARFACTORS
-    if not evidence:
-        few = (
-            ways <= MANY_PARFACTORS or groundings(problem.model, problem.sizes) > HARDLY_MORE * ways
-        )
+    ground = groundings(problem.model, problem.sizes)
+    if evidence:
+        few = ways <= FEW_PARFACTORS or (ways <= SOME_PARFACTORS and ground > MANY_MORE * ways)
+    else:
+        few = ways <= MANY_PARFACTORS or ground > HARDLY_MORE * ways
     too_large = open_atoms(problem) > MOST_ATOMS
     return objects if name == "lifted" or must_lift or few or too_large else None
 

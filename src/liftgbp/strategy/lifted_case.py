@@ -19,6 +19,7 @@ from liftgbp.methods.effort import EFFORTS, Effort
 from liftgbp.model.rewriting import outlined
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Confirmation, Posterior, PreparedLifted, Unconfirmed
+from liftgbp.solve import work_of
 from liftgbp.strategy.growth import EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.strategy.request import AUTO, Request
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from liftgbp.methods.blocks import Bound
     from liftgbp.methods.counting import Summer
     from liftgbp.methods.sampling.second_sample import SecondSample
+
+HASTY_WORK = 3e8
+"""Where a step of descent costs more, in units of `solve.work_of`, messages alone are passed at
+first. A few facts make classes many and relations stiff: descent takes 24 s to settle for
+friends-knows over 1e5 people of whom four are named, and what blocks say counts in the end."""
 
 
 class LiftedCase:
@@ -95,16 +101,33 @@ class LiftedCase:
 
         return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
 
+    def exact_by_structure(self, states: int) -> Posterior:
+        """The same if a relation is an equivalence or an order, or else a `CapacityError`."""
+        from liftgbp.methods.exact.recognition import recognised
+
+        recognised(self._normal)
+        return self.exact(states)
+
     def over(self, regions: Family, effort: Effort) -> Posterior:
         """The answers with one block per class, over a family of regions or growing ones."""
         if regions != GROWING:
-            return self._over(regions, None)
+            hasty = effort.work and effort.name != "thorough"
+            run = self._run.hasty(HASTY_WORK) if hasty else self._run
+            return self._over(regions, None, run)
         return grow(self._while_affordable(self._over))
 
-    def _over(self, regions: Family, effort: Effort | None) -> Posterior:
+    def patiently(self, regions: Family) -> Posterior | None:
+        """The same with descent however long it takes; none if it was tried already."""
+        run = self._run
+        work = work_of(self._prepared(regions, None).plan.layout, run.descent)
+        if run.hasty(HASTY_WORK) == run or work <= HASTY_WORK:
+            return None
+        return self._over(regions, None)
+
+    def _over(self, regions: Family, effort: Effort | None, run: Run | None = None) -> Posterior:
         """The same within an effort, if there is one; regions that are too large raise."""
         prepared = self._prepared(regions, None if effort is None else effort.table)
-        run = self._run
+        run = run or self._run
         if effort is not None:
             iterations = run.iterations(prepared, effort.work)
             if iterations < FEWEST_ITERATIONS:
@@ -112,7 +135,7 @@ class LiftedCase:
             run = run.within(iterations)
         answers = run.solved(prepared)
         if may_miss_minima(answers.result) and self.parts:
-            return self.joined([part._over(regions, effort) for part in self.parts])
+            return self.joined([part._over(regions, effort, run) for part in self.parts])
         return answers
 
     def _prepared(self, regions: Family, table_cap: int | None) -> PreparedLifted:

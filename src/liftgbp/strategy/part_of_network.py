@@ -20,11 +20,12 @@ from liftgbp.methods.sampling.second_sample import WORK, SecondSample
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Confirmation, Posterior, Silence, Support, Unconfirmed
 from liftgbp.posterior.ground_reader import PreparedGround
+from liftgbp.strategy.communities_on_ground import with_communities
 from liftgbp.strategy.run import Run
-from liftgbp.strategy.smaller_worlds import MOST_WORK, structure_of
+from liftgbp.strategy.smaller_worlds import MOST_WORK, SEEN
 from liftgbp.support.arrays import Bools, Ints
 
-BALLS, VARIABLES = 3, 300
+BALLS, VARIABLES = 2, 300
 """So many surroundings, with so many variables together: what a sample sees in a third of a
 second."""
 
@@ -40,8 +41,11 @@ def support_of(
     part, own = _part(network, atoms, members)
     regions = ground_region_graph(part, answers.graph.family, progress=run.progress)
     graph = compress(regions, part, progress=run.progress)
-    there = run.solved(PreparedGround(graph, compile_plan(graph), prepared.problem, own))
-    if structure_of(there) != structure_of(answers):
+    own_prepared = PreparedGround(graph, compile_plan(graph), prepared.problem, own)
+    there = run.solved(own_prepared)
+    if answers.provenance.communities:
+        there = with_communities(own_prepared, there, effort, run.progress) or there
+    if _structure(there) != _structure(answers):
         return Unconfirmed(Silence.OTHER_STRUCTURE)
     target = Target(prepared.problem, part, own)
     variables = len(part.ranges)
@@ -52,6 +56,12 @@ def support_of(
     if isinstance(opinion, Confirmation):
         return replace(opinion, by=Support.PART, sizes={"variables": variables})
     return replace(opinion, sizes={"variables": variables})
+
+
+def _structure(answers: Posterior) -> object:
+    """What an answer is made of, however large the network is."""
+    points = sum(1 for point in answers.result.points if point.weight > SEEN)
+    return answers.sound, str(answers.graph.family), points, bool(answers.provenance.communities)
 
 
 def _surroundings(network: GroundNetwork) -> Bools:

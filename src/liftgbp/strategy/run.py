@@ -43,6 +43,13 @@ class Run:
         chosen = replace(solver, descent=limited) if isinstance(solver, Auto) else limited
         return replace(self, solver=chosen)
 
+    def hasty(self, work: float) -> Run:
+        """The same, but messages alone are passed where a step of descent takes more work."""
+        solver = self.solver
+        if not isinstance(solver, Auto):
+            return self
+        return replace(self, solver=replace(solver, most_patience=min(solver.most_patience, work)))
+
     def solved(self, prepared: Prepared) -> Posterior:
         """The answers of a model that is prepared."""
         started = time.perf_counter()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from liftgbp.lift.regions import FACTOR_SCOPES, Family
+from liftgbp.lift.regions import FACTOR_SCOPES, GROWING, Family
 from liftgbp.lift.shatter import ObjectClass
 from liftgbp.methods.effort import EFFORTS, BlocksChoice, Effort, most_blocks
 from liftgbp.posterior import Confirmation, Posterior, Standing, Unconfirmed
@@ -64,6 +64,8 @@ def methods_for(request: Request, effort: Effort) -> Iterator[Method]:
         yield Blocks(request.blocks, work, is_required=True)
     else:
         yield Blocks(effort.blocks, effort.work, mix=request.blocks is None)
+    if effort.work and regions != GROWING and not request.sum_over:
+        yield PatientRegions(regions)
     if effort.work and not request.names_a_method:
         yield Communities()
     if effort.work and request.regions is None and not request.sum_over:
@@ -166,6 +168,9 @@ class OverClasses(Case, Protocol):
         If some answers are known: over those of the predicate that changes them most, if that is
         cheap.
         """
+
+    def patiently(self, regions: Family) -> Posterior | None:
+        """The answers over regions, however long they take; none if they took that already."""
 
     def blocked(
         self, answers: Posterior, most: Mapping[int, int], work: float, *, mix: bool
@@ -354,6 +359,26 @@ class Blocks:
 
     def _numbers(self, known: Known) -> dict[int, int]:
         return most_blocks(self.most, lifted(known).classes, by_hand=self.is_required)
+
+
+@dataclass(frozen=True, slots=True)
+class PatientRegions:
+    """The plain answers once more, with descent, where haste and blocks did not do."""
+
+    family: Family
+    name = "regions, patiently"
+
+    def could_improve(self, known: Known) -> bool:
+        """If the plain answers are all there is, and cannot be trusted."""
+        classes = known.case.over_classes is not None
+        return classes and known.is_plain and not known.found.sound
+
+    def answers(self, known: Known) -> Posterior | None:
+        """The plain answers; none if these had all the time already."""
+        answers = lifted(known).patiently(self.family)
+        if answers is not None:
+            known.plain = answers = known.within_bound(answers)
+        return answers
 
 
 @dataclass(frozen=True, slots=True)

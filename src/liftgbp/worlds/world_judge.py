@@ -26,6 +26,7 @@ from liftgbp.solve import KnownWorlds
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.support.errors import CapacityError
 from liftgbp.support.progress import Progress
+from liftgbp.worlds.blocks import BlockWorld
 from liftgbp.worlds.blocks.best_blocks import best_blocks
 from liftgbp.worlds.blocks.renamings import log_renamings
 from liftgbp.worlds.ground import best_of_network
@@ -42,12 +43,15 @@ ROUNDING = Fraction(1, 2**48)
 """What weights in doubles differ from the decimals that scores are made of, in proportion."""
 
 
+ONE_WORLD = KnownWorlds()
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """What log Z is at least, since some worlds weigh so much; `None` if no world was found."""
 
     log_z: Fraction | None = None
-    worlds: KnownWorlds = KnownWorlds()
+    worlds: KnownWorlds = ONE_WORLD
 
 
 class WorldJudge:
@@ -83,7 +87,7 @@ def weight_over_classes(normal: NormalModel, effort: str) -> Weight:
     """
     found = best_blocks(normal, Budget(SEARCHES[effort]))
     world, score = found.world, found.score
-    if world is None or score is None:
+    if not isinstance(world, BlockWorld) or score is None:
         return Weight()
     renamed = log_renamings(world, touched_patterns(normal))
     free = Counter[int]()

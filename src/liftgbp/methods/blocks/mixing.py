@@ -15,7 +15,12 @@ from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.lift.shatter.splitting import Cell
 from liftgbp.methods.blocks.block_search import Found, find_blocks
 from liftgbp.methods.blocks.branches import Branch, Branches
-from liftgbp.methods.blocks.curvature import HalvesJudge, divided, size_of_parts
+from liftgbp.methods.blocks.curvature import (
+    WORK_OF_REGION,
+    HalvesJudge,
+    divided,
+    size_of_parts,
+)
 from liftgbp.methods.blocks.labels import best_mixture
 from liftgbp.methods.blocks.products import ROUNDING, MeanField
 from liftgbp.methods.counting.count_mixture import CountMixture
@@ -53,12 +58,10 @@ NEGLIGIBLE = 25.0
 """Products whose worth falls short of the best by more than this, in nats, are not followed. Where
 rounding hides minima, the worst of them may seem to be the best (friends-knows over 1e12)."""
 
-WORK_OF_REGION = 1.5e6
-"""What it takes to build a region over blocks with its edges, as `solve.work_of` counts work."""
-
 WORK_OF_DESCENT = 1.0
-"""What descent from a product takes, for each belief and pair of equations; measured on three
-blocks of the transitive relation, with facts that name none to four people."""
+"""What descent from a product takes, for each belief and pair of equations, as `solve.work_of`
+counts work; measured on three blocks of the transitive relation, where facts name up to four
+people."""
 
 SMALLEST_SHARE = 1e-12
 """Points with a smaller share are left out of the mixture."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -29,7 +30,7 @@ from liftgbp.methods.sampling.chains import Sweeper, Worlds
 from liftgbp.methods.sampling.moves import Moves
 from liftgbp.methods.sampling.reading import Grounder, sampled_objects
 from liftgbp.methods.sampling.terms import WORD, Words, WorldWeights
-from liftgbp.methods.sampling.tied import tie
+from liftgbp.methods.sampling.tied import Tied, tie
 from liftgbp.methods.sampling.world_sample import Sample, kept_rows
 from liftgbp.model.model import Model
 from liftgbp.posterior import Answered, Posterior, posterior_of
@@ -52,6 +53,10 @@ from liftgbp.support.progress import Progress, silent
 
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
+
+WEIGHED = 16
+"""After so many sweeps worlds are weighed, or so many worlds that are kept: the best one bounds
+log Z."""
 
 FEWEST_SWEEPS = 8
 """A sample has at least this many sweeps, or R-hat could not be computed."""
@@ -104,7 +109,7 @@ class _Kept:
         return np.array(self._worlds, np.uint64).reshape(len(self), len(self._rows), self._width)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Target:
     """What is sampled: a problem, the network that is left of it, and its atoms."""
 
@@ -147,6 +152,16 @@ class Target:
         if network.atoms is None:
             raise InternalError("a ground model without a table of its atoms")
         return cls(problem, network, network.atoms)
+
+    @cached_property
+    def tied(self) -> Tied:
+        """The network with one variable for all that must agree."""
+        return tie(self.network)
+
+    @cached_property
+    def sweeper(self) -> Sweeper:
+        """What draws all variables."""
+        return Sweeper(self.tied.network)
 
 
 MOST_CHAINS = 2**20
@@ -206,10 +221,12 @@ def sample(
     )
 
 
-def drawn_from(target: Target, answers: Posterior, sweeps: int, progress: Progress) -> Sample:
-    """A sample without log Z, of 64 chains that start at what some answers are made of."""
+def drawn_from(
+    target: Target, answers: Posterior, chains: int, sweeps: int, progress: Progress
+) -> Sample:
+    """A sample without log Z, of chains that start at what some answers are made of."""
     clock = _Clock(sweeps, None, False, progress)
-    return _drawn(lambda: target, answers, WORD, 0, clock)
+    return _drawn(lambda: target, answers, chains, 0, clock)
 
 
 def _drawn(
@@ -273,8 +290,15 @@ def estimated_log_z(
     target: Target, answers: Posterior, drawn: Sample, progress: Progress
 ) -> LogZ | None:
     """An estimate of log Z for a sample that was drawn without one, if a sound one is found."""
-    chain = _Chains(target, answers, drawn.chains, drawn.seed, progress)
-    return chain.annealed(answers, max(FEWEST_STEPS, min(MOST_STEPS, drawn.sweeps // 2)), progress)
+    network, sweeper = drawn.tied.network, target.sweeper
+    weights = WorldWeights(sweeper.index)
+    few = np.linspace(0, len(drawn.worlds) - 1, min(len(drawn.worlds), WEIGHED)).astype(np.int64)
+    some = [Worlds.of_bits(network.ranges, drawn.worlds[k]) for k in few.tolist()]
+    best = max(float(weights.full(worlds.planes).max()) for worlds in some)
+    chances = mean_chances(drawn.variables, answers.reader)[drawn.tied.decides, :, 0]
+    steps = max(FEWEST_STEPS, min(MOST_STEPS, drawn.sweeps // 2))
+    random = np.random.default_rng(drawn.seed)
+    return Annealing(sweeper, weights, chances, steps, random, progress).log_z(some[-1], best)
 
 
 class _Chains:
@@ -293,8 +317,7 @@ class _Chains:
         predicates = tuple(self.problem.model.predicates.values())
         self.variables = Variables(target.atoms, network.ranges, predicates)
         progress("preparing chains", 0, 1)
-        self.tied = tie(network)
-        self.sweeper = Sweeper(self.tied.network)
+        self.tied, self.sweeper = target.tied, target.sweeper
         self.weights = WorldWeights(self.sweeper.index)
         self.random = random = np.random.default_rng(checked_number("seed", seed, least=0))
         self.starts = starts_of(self.variables, answers)
@@ -304,6 +327,8 @@ class _Chains:
         self.worlds, self.lost = possible_worlds(
             self.sweeper, self.weights, worlds, random, progress
         )
+        self.best = -math.inf
+        """The largest log weight of a world that was met."""
         self.moves = Moves(
             self.variables, self.problem.sizes, self.tied, self.sweeper, self.weights
         )
@@ -312,13 +337,15 @@ class _Chains:
         """Draw every atom anew, and try the moves whose turn it is."""
         self.sweeper.sweep(self.worlds, self.random)
         self.moves.after_sweep(number, self.worlds, self.random)
+        if number % WEIGHED == 0:
+            self.best = max(self.best, float(self.weights.full(self.worlds.planes).max()))
 
     def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ | None:
         """An estimate of log Z, unless the worlds of the chains refute it."""
         reader = None if answers is None else answers.reader
         chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
         annealing = Annealing(self.sweeper, self.weights, chances, steps, self.random, progress)
-        return annealing.log_z(self.worlds)
+        return annealing.log_z(self.worlds, self.best)
 
 
 class _Clock:

@@ -31,7 +31,8 @@ def best_values(
     """The values with the largest sum.
 
     They are found by elimination if its tables have no more than `most_states` entries, or else
-    by climbing. Of up to `pairs` variables, two change together where no single one helps. A state of a table that falls short of another one by half a `violation` is not
+    by climbing. Of up to `pairs` variables, two change together where no single one helps. A state
+    of a table that falls short of another one by half a `violation` is not
     used to begin with.
 
     >>> import numpy as np

@@ -124,7 +124,6 @@ class _Renamings:
 
     def _of_sets(self, blocks: Sequence[int]) -> float:
         """In how many ways objects of one class move that are alike inside each of their blocks."""
-        cls = self._class[blocks[0]]
         alike = [[block] for block in blocks]
         if self._kinds_of_atoms() > MOST_ATOMS:
             alike = [list(blocks)]
