@@ -78,7 +78,7 @@ def outcome(case: PeopleCase, seconds: float) -> Outcome:
         standing, used = standing_of(answers), answers.reason or str(answers.used)
         for query in truth:
             read[query] = probability_of(answers, query)
-    except liftgbp.InputError as found:
+    except (liftgbp.InputError, liftgbp.LimitExceeded) as found:
         standing, used = "refused", f"{type(found).__name__}: {found}"
     spent = time.process_time() - started
     worst = max(truth, key=lambda query: excess(standing, *read[query], truth[query]))

@@ -222,7 +222,7 @@ DRAWN = [
         20,
         1.5,
         ["same(R6,R14)", "same(R5,R7)", "same(R0,R11)", "same(R1,R2)"],
-        Recipe(1500, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
+        Recipe(3000, 32, (1.0, 0.8, 0.6), ("same",), joins="same"),
     ),
     sampled(
         "office 7",
@@ -244,7 +244,7 @@ DRAWN = [
         "club 12",
         CLUB,
         {"person": 12, "club": 4},
-        ["member(Ben,Chess)", "leads(Ann,Choir)", "knows(Me,Ann)"],
+        ["member(Ben,Chess)", "leads(Ann,Chess)", "knows(Me,Ann)"],
         Recipe(4000, 32, COLD),
         "member(Me,Chess); keen(Ann); !member(Ann,Choir)",
     ),

@@ -209,3 +209,18 @@ def test_answers_about_towns_are_made_of_communities() -> None:
     mean, error = sampled(weights, fields, np.arange(80) // 20, sweeps=1500, seed=4)
     asked = [answers.query(f"smokes(P{20 * k + 9})")[0]["true"] for k in range(4)]
     np.testing.assert_array_less(np.abs(np.array(asked) - mean), 3 * error + 0.005)
+
+
+def test_minima_that_fluctuations_connect_are_not_trusted() -> None:
+    """Near a critical strength, small towns have worlds between their minima."""
+    generator = np.random.default_rng(7)
+    first, second = town(0, 40, generator), town(40, 40, generator)
+    fields = np.zeros(80)
+    fields[5] = 40.0
+    links = [*first, *second, (3, 43)]
+    near = solved(ground(dict.fromkeys(links, 0.47), fields))
+    far = solved(ground(dict.fromkeys(links, 0.8), fields))
+    assert near is not None and far is not None and far.flaw is None
+    assert near.flaw is not None and near.flaw.kind is liftgbp.Flaw.CLOSE_MINIMA
+    mean, _ = sampled(dict.fromkeys(links, 0.47), fields, np.arange(80) // 40, 3000, seed=5)
+    assert abs(near.joint([7])[1] - mean[0]) > 0.05

@@ -130,6 +130,15 @@ def test_counting_bits() -> None:
     assert count_bits(words).tolist() == bits.sum(axis=0).tolist()
 
 
+def test_worlds_of_bits() -> None:
+    ranges = np.array([2, 4, 1, 3])
+    random = np.random.default_rng(4)
+    values = random.integers(0, ranges[:, None], (4, 64)).astype(np.uint8)
+    worlds = Worlds(ranges, values)
+    again = Worlds.of_bits(ranges, worlds.planes[[1, 3, 4, 5, 8, 9]])
+    assert (again.values == values).all()
+
+
 # --- moves of many atoms
 
 

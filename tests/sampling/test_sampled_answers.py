@@ -11,7 +11,7 @@ import pytest
 
 import liftgbp
 from liftgbp import Kind, Standing
-from liftgbp.methods.sampling import second_sample
+from liftgbp.methods.sampling import sampler, second_sample
 from liftgbp.posterior import Confirmation, Silence, Support, Unconfirmed
 
 TRANSITIVE = "r(person,person)\n1.5 r(x,y) ^ r(y,z) => r(x,z)"
@@ -22,7 +22,7 @@ def sampled(model: liftgbp.Model, people: int, **options: Any) -> liftgbp.Answer
     answers = liftgbp.infer(model, {"person": people}, **options)
     assert answers.verdict.kind is Kind.SAMPLED
     assert (answers.standing, answers.trusted) == (Standing.CONFIRMED, True)
-    assert answers.used.startswith("sampled (64 chains, R-hat 1.0")
+    assert answers.used.startswith("sampled (")
     return answers
 
 
@@ -178,11 +178,11 @@ def test_right_answers_are_confirmed(text: str, sort: str, size: int) -> None:
 def test_a_sample_is_drawn_once_and_where_it_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
-    def counted(model: Any, sizes_: Any, **options: Any) -> Any:
-        sizes.append(sizes_["person"])
-        return liftgbp.sample(model, sizes_, **options)
+    def counted(target: sampler.Target, *options: Any) -> Any:
+        sizes.append(target.problem.sizes["person"])
+        return sampler.drawn_from(target, *options)
 
-    monkeypatch.setattr(second_sample, "sample", counted)
+    monkeypatch.setattr(second_sample, "drawn_from", counted)
     model = liftgbp.load("example:transitive")
     for people in (4, 7):
         liftgbp.infer(model, {"person": people})
@@ -228,7 +228,7 @@ def test_an_answer_that_no_sample_can_judge_is_refused(monkeypatch: pytest.Monke
         raise liftgbp.CapacityError("no world that satisfies all hard formulas was found")
 
     model, sizes = liftgbp.load("example:transitive"), {"person": 4}
-    monkeypatch.setattr(second_sample, "sample", without_worlds)
+    monkeypatch.setattr(second_sample, "drawn_from", without_worlds)
     answers = liftgbp.infer(model, sizes, exact=False)
     assert answers.standing is Standing.REFUSED
     assert answers.flaw is not None and answers.flaw.kind is liftgbp.Flaw.NO_SAMPLE

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
+import math
 from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import liftgbp
 from liftgbp import Descent, Flooding, load, parse
 from liftgbp.lift.regions import build_regions, parse_family
 from liftgbp.lift.shatter import shatter
@@ -260,3 +262,51 @@ def test_a_world_is_not_counted_twice() -> None:
     solution = Descent()(compile_plan(build_regions(shatter(model, sizes))))
     assert solution.sound
     assert solution.log_z == pytest.approx(exact.log_z, abs=1e-6)
+
+
+def test_a_part_of_a_mixture_is_not_counted_twice() -> None:
+    """Where nobody has p, all rules hold, with rain or without it; nothing else weighs as much."""
+    people, things = 1000, 50
+    text = """
+    p(person)
+    rain
+    r(person, person)
+    s(person, thing)
+    0.7 (rain => !r(x,y)) => (p(x) => !s(z,a))
+    """
+    answers = liftgbp.infer(
+        liftgbp.parse(text), {"person": people, "thing": things}, effort="quick"
+    )
+    assert answers.trusted
+    assert answers.marginal("rain") == pytest.approx(0.5, abs=1e-9)
+    free = people**2 + people * things + 1
+    log_z = 0.7 * people**3 * things + free * math.log(2)
+    assert answers.log_z == pytest.approx(log_z, rel=1e-12)
+
+
+def test_mixtures_that_overlap_count_each_world_once() -> None:
+    """Three worlds: Anna likes nobody, with rain or without it; or all like Anna, without rain.
+
+    Everybody has p and nobody has s, which makes no other worlds, but regions that see more.
+    """
+    people, things = 1000, 50
+    text = """
+    person = {Anna, Bob}
+    rain
+    p(person)
+    q(thing) : {low, mid, high}
+    likes(person, person)
+    s(person, thing)
+    -1.2 !p(x) ^ (!(q(a) = low) => rain) | distinct
+    parfactor p(y), s(x,a) | distinct : [0.5, 0.5, 2, 1]
+    0.3 (!likes(x,Anna) v rain) => (likes(Anna,y) => likes(x,z))
+    """
+    answers = liftgbp.infer(
+        liftgbp.parse(text), {"person": people, "thing": things}, effort="quick"
+    )
+    assert answers.trusted
+    assert answers.marginal("rain") == pytest.approx(1 / 3, abs=1e-6)
+    assert answers.marginal("likes(Anna,Anna)") == pytest.approx(1 / 3, abs=1e-6)
+    free = people * (people - 1) * (things + 1)
+    log_z = 0.3 * people**3 + free * math.log(2) + (things + 1) * math.log(3)
+    assert answers.log_z == pytest.approx(log_z, abs=1e-4)

@@ -163,6 +163,11 @@ class Comparison(Reported):
         return not self.doubt and bool(self.rows) and not self.differs
 
     @property
+    def error(self) -> float:
+        """The largest standard error."""
+        return max((row.error for row in self.rows), default=0.0)
+
+    @property
     def confirms(self) -> bool:
         """Whether the opinion agrees, and is precise enough to rule out that much is wrong.
 

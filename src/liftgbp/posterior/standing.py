@@ -38,6 +38,9 @@ class Support(Enum):
     SMALLER_SAMPLE = auto()
     """A sample of a smaller world says the same there, and the answer keeps its structure."""
 
+    PART = auto()
+    """A sample of a part of the network says the same about that part."""
+
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:

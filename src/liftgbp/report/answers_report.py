@@ -87,9 +87,12 @@ def _methods(posterior: Posterior) -> str:
         return f"{number}: {used}"
     if is_exact:
         return solver_text(posterior.result.solver)
-    family = posterior.graph.family
+    family, words = posterior.graph.family, [*map(_with_share, made.blocks[:1])]
+    if made.communities:
+        number = len(made.communities)
+        words.append(f"minima of {number} {'community' if number == 1 else 'communities'}")
     regions = "factor scopes" if family == FACTOR_SCOPES else f"regions {family}"
-    return "; ".join([*map(_with_share, made.blocks[:1]), regions])
+    return "; ".join([*words, regions])
 
 
 def _with_share(blocks: BlockStructure) -> str:

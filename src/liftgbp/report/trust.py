@@ -31,16 +31,12 @@ def standing_text(posterior: Posterior) -> str:
     """Why the answer stands as it does, in words."""
     if not posterior.trusted:
         return reason_of(posterior)
-    match posterior.verdict.kind:
-        case Kind.EXACT:
-            return "the answer is exact"
-        case Kind.SAMPLED:
-            return "the answer is a sample with known standard errors"
-    return (
-        "the answer is exact"
-        if posterior.provenance.sums.exact
-        else support_text(posterior.support)
-    )
+    if posterior.approximate:
+        return support_text(posterior.support)
+    runs = (posterior, *posterior.provenance.parts)
+    if any(own.verdict.kind is Kind.SAMPLED for own in runs):
+        return "the answer is a sample with known standard errors"
+    return "the answer is exact"
 
 
 def flaw_text(posterior: Posterior) -> str:

@@ -61,6 +61,9 @@ WORDINGS: dict[Flaw | Status, str] = {
     Flaw.OPEN_RIVAL: (
         "a point that may weigh as much as the best one is not known to be a minimum"
     ),
+    Flaw.CLOSE_MINIMA: (
+        "a community has minima only {0:.2g} standard deviations apart, and worlds between them"
+    ),
     Flaw.FEW_DIGITS_OF_COUNTS: (
         "log Z has too few digits to be compared with that of other counts"
     ),
@@ -87,6 +90,7 @@ WORDINGS: dict[Flaw | Status, str] = {
 CONFIRMATIONS: dict[Support, str] = {
     Support.SAMPLE: "a sample says the same",
     Support.SMALLER_SAMPLE: "at {sizes} a sample says the same, and the answer keeps its structure",
+    Support.PART: "in a part of the network ({sizes}) a sample says the same",
 }
 """What speaks for an answer."""
 

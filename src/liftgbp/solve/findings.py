@@ -87,6 +87,7 @@ class Flaw(HasCard, Enum):
     FEW_DIGITS = "few digits"
     MISSED_MINIMUM = "missed minimum"
     OPEN_RIVAL = "open rival"
+    CLOSE_MINIMA = "close minima"  # how many standard deviations they are apart
     # --- sums over counts
     FEW_DIGITS_OF_COUNTS = "few digits of counts"
     OTHER_SOLUTION = "other solution"

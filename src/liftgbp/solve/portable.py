@@ -13,7 +13,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from liftgbp.support.arrays import Bools, Floats
+from liftgbp.support.arrays import Bools, Floats, Ints
 
 BLOCK = 192
 """Systems of up to this many equations have the same solution everywhere. Three blocks of the
@@ -111,7 +111,8 @@ def solved(matrices: Floats, right: Floats) -> tuple[Floats, Bools]:
             end = last if last < count else count + 1
             for k in range(first, last):
                 row = left[:, k, k + 1 : end] / left[:, k, k, None]
-                other, changed = left[:, 0 if count <= FEW else k + 1 :], slice(None)
+                other = left[:, 0 if count <= FEW else k + 1 :]
+                changed: Ints | slice = slice(None)
                 if len(left) * other.shape[1] ** 2 > MANY:
                     some = np.flatnonzero((other[:, :, k] != 0).any(axis=0))
                     changed = some if 2 * len(some) < other.shape[1] else changed

@@ -39,7 +39,7 @@ def with_communities(
         residual=solution.residual,
         log_z=solution.log_z,
         verdict=verdict,
-        flaw=verdict.flaw or verdict.outside(solution.log_z),
+        flaw=solution.flaw or verdict.flaw or verdict.outside(solution.log_z),
         remedies=plain.result.remedies,
     )
     seconds = time.perf_counter() - started

@@ -11,9 +11,10 @@ from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.lift.regions import BETHE, FACTOR_SCOPES, GROWING, Family
 from liftgbp.methods.effort import EFFORTS, LOOPS, Effort
-from liftgbp.methods.sampling.second_sample import WORK, SecondSample, Target
+from liftgbp.methods.sampling.sampler import Target
+from liftgbp.methods.sampling.second_sample import WORK, SecondSample
 from liftgbp.plan import compile_plan
-from liftgbp.posterior import Posterior
+from liftgbp.posterior import Confirmation, Posterior, Unconfirmed
 from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.solve import work_of
@@ -40,7 +41,10 @@ minutes on UW-CSE, where the answer is found in five. Thorough effort has no suc
 
 
 class GroundCase:
-    """A ground network, prepared by `prepare` for a family of regions; `target` is what it is."""
+    """A ground network, prepared by `prepare` for a family of regions.
+
+    `target` writes out what is sampled.
+    """
 
     over_classes = None
 
@@ -49,7 +53,7 @@ class GroundCase:
         prepare: Callable[[Family], PreparedGround],
         regions: Family | None,
         run: Run,
-        target: Target,
+        target: Callable[[], Target],
         most_work: float = MOST_WORK,
         fewest_iterations: int = FEWEST_ITERATIONS,
     ) -> None:
@@ -120,6 +124,14 @@ class GroundCase:
         run = self._run
         weigh = partial(weight_on_ground, self._first.graph.network, effort.name)
         return [WorldJudge(weigh, run.descent.tolerances, run.progress)]
+
+    def smaller_worlds(
+        self, answers: Posterior, request: Request, effort: Effort
+    ) -> Confirmation | Unconfirmed:
+        """What a part of the network says about answers that no sample could judge."""
+        from liftgbp.strategy.part_of_network import support_of
+
+        return support_of(answers, self._first, effort, self._run)
 
     def second_sample(self, effort: Effort) -> SecondSample:
         """What a sample says about answers."""

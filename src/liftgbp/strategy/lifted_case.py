@@ -101,6 +101,13 @@ class LiftedCase:
 
         return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
 
+    def exact_by_structure(self, states: int) -> Posterior:
+        """The same if a relation is an equivalence or an order, or else a `CapacityError`."""
+        from liftgbp.methods.exact.recognition import recognised
+
+        recognised(self._normal)
+        return self.exact(states)
+
     def over(self, regions: Family, effort: Effort) -> Posterior:
         """The answers with one block per class, over a family of regions or growing ones."""
         if regions != GROWING:
@@ -277,10 +284,11 @@ class LiftedCase:
     def second_sample(self, effort: Effort, share: float = 1.0) -> SecondSample:
         """What a sample says about answers, which takes no more than a share of the effort."""
         from liftgbp.ground.grounding.from_classes import ground_factors
-        from liftgbp.methods.sampling.second_sample import WORK, SecondSample, Target
+        from liftgbp.methods.sampling.sampler import Target
+        from liftgbp.methods.sampling.second_sample import WORK, SecondSample
 
         atoms, factors = sum(self._factor_scopes.plan.atom_counts), ground_factors(self._normal)
-        target = Target.of(self._objects.problem)
+        target = partial(Target.of_problem, self.problem, self._run.progress)
         return SecondSample(share * WORK[effort.name], target, atoms, factors, self._run.progress)
 
 

@@ -140,6 +140,11 @@ class Case(Protocol):
     def second_sample(self, effort: Effort) -> SecondSample:
         """What a sample says about answers."""
 
+    def smaller_worlds(
+        self, answers: Posterior, request: Request, effort: Effort
+    ) -> Confirmation | Unconfirmed:
+        """What smaller worlds say about answers that no sample could judge."""
+
 
 class OverClasses(Case, Protocol):
     """A model over classes of interchangeable objects."""
@@ -172,11 +177,6 @@ class OverClasses(Case, Protocol):
     ) -> tuple[Posterior, Judge]:
         """Answers mixed with minima at which blocks differ, and what judges other answers."""
 
-    def smaller_worlds(
-        self, answers: Posterior, request: Request, effort: Effort
-    ) -> Confirmation | Unconfirmed:
-        """What smaller worlds say about answers that no sample could judge."""
-
 
 @dataclass
 class Known:
@@ -203,9 +203,8 @@ class Known:
     def settled(self, answers: Posterior) -> Posterior:
         """The judged answers, confirmed by a sample here or in a smaller world, or the sample."""
         last = self.sample.last_word(self.judged(answers))
-        case = self.case.over_classes
-        if case is not None and last.standing is Standing.UNCONFIRMED:
-            last = last.supported(case.smaller_worlds(last, self.request, self.effort))
+        if last.standing is Standing.UNCONFIRMED:
+            last = last.supported(self.case.smaller_worlds(last, self.request, self.effort))
         self._judged[last] = last
         return last
 

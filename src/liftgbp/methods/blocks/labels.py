@@ -95,7 +95,8 @@ def _apart(one: Floats, other: Floats) -> Floats:
     overlap = (one * other).sum(axis=-1)
     differ = ((one - other) ** 2).sum(axis=-1) / 2
     with np.errstate(divide="ignore"):
-        return np.where(overlap < 0.5, -np.log(overlap), -np.log1p(-np.minimum(differ, 0.75)))
+        near = -np.log1p(-np.minimum(differ, 0.75))
+        return np.asarray(np.where(overlap < 0.5, -np.log(overlap), near))
 
 
 def _seen(sizes: Sequence[Floats], cls: int, others: Sequence[int]) -> Floats:

@@ -15,10 +15,11 @@ from liftgbp.methods.communities.coarse_network import CoarseAnswers, coarse_ans
 from liftgbp.methods.communities.community_search import communities_of, starting_chances
 from liftgbp.methods.communities.cut_network import CutNetwork
 from liftgbp.methods.communities.phases import Phases, PhaseSearch
+from liftgbp.methods.communities.separation import least_separation
 from liftgbp.methods.communities.variable_messages import VariableMessages
 from liftgbp.methods.effort import Effort
 from liftgbp.posterior.sources import GroundBeliefs
-from liftgbp.solve import Flooding, Verdict
+from liftgbp.solve import Finding, Flaw, Flooding, Verdict
 from liftgbp.solve.flooding import verdicts_on
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import QueryError
@@ -41,6 +42,10 @@ each, where message passing over the whole takes 20 s and does not settle."""
 MOST_ROUNDS, SETTLED = 20, 1e-6
 """Fields are computed anew until they change by less. Single links take two rounds; as many links
 between communities as inside take five."""
+
+LEAST_SEPARATION = 5.0
+"""In standard deviations. Over pairs of towns of 25 to 80 people with six friends, no answer is
+off by more than 0.025 above it; near the critical weight, 0.41, some are by 0.17 below."""
 
 LEAST_FIELD = math.log(1e-60)
 """Fields are no smaller, in logs, so that they can be taken out again."""
@@ -86,6 +91,24 @@ class CommunitySolution:
         ends = self.phases.ends
         without_curvature = replace(SETTLING.tolerances, most_equations=0)
         return verdicts_on(ends, [-math.inf] * len(ends), without_curvature)
+
+    @cached_property
+    def flaw(self) -> Finding | None:
+        """What is wrong with taking minima apart, if anything is."""
+        separation = least_separation(
+            self.messages, self.cut.community, self.phases, self._shares, SETTLING
+        )
+        if separation >= LEAST_SEPARATION:
+            return None
+        return Finding(Flaw.CLOSE_MINIMA, (separation,))
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """The probability of each minimum, by runs and communities; zero where it is repeated."""
+        shares = np.zeros((len(self.phases.ends), self.cut.communities))
+        for own, minima in enumerate(self.phases.number.tolist()):
+            shares[:minima, own] = self.coarse.joint([own])
+        return shares
 
     def joint(self, variables: Sequence[int]) -> Floats:
         """The joint distribution of different variables, one axis each."""
@@ -146,10 +169,7 @@ class CommunitySolution:
         """The probabilities of all values of all variables."""
         ranges = self.cut.inside.ranges
         community = np.repeat(self.cut.community, ranges)
-        weights = np.zeros((len(self.phases.ends), self.cut.communities))
-        for own, minima in enumerate(self.phases.number.tolist()):
-            weights[:minima, own] = self.coarse.joint([own])
-        mixed = (weights[:, community] * self.phases.chances).sum(axis=0)
+        mixed = (self._shares[:, community] * self.phases.chances).sum(axis=0)
         mixed = np.where(community >= 0, mixed, np.repeat(1 / ranges, ranges))
         for variable, place in self._place.items():
             if self.cut.community[variable] < 0:

@@ -95,7 +95,7 @@ class PhaseSearch:
         members = cut.boundary[cut.community[cut.boundary] >= 0]
         ends, chances, cavity, log_z = [], [], [], []
         for start, field in zip(starts, fields, strict=True):
-            plan = self._messages.with_fields(field, self._flooding)
+            plan = self._messages.with_fields(self._messages.plan, field, self._flooding)
             end = self._messages.flooded(plan, start, self._flooding)
             if end.status is not Status.CONVERGED:
                 return None

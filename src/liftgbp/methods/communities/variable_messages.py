@@ -63,9 +63,9 @@ class VariableMessages:
         """How many entries a round of messages updates."""
         return self.plan.layout.belief_entries + self.plan.layout.message_entries
 
-    def with_fields(self, fields: Floats, flooding: Flooding) -> Plan:
-        """The plan with a further factor for each variable, in logs."""
-        return replace(self.plan, theta=self.plan.theta + self._of_entries(fields, flooding))
+    def with_fields(self, plan: Plan, fields: Floats, flooding: Flooding) -> Plan:
+        """A plan with a further factor for each variable, in logs."""
+        return replace(plan, theta=plan.theta + self._of_entries(fields, flooding))
 
     def flooded(self, plan: Plan, chances: Floats, flooding: Flooding) -> FloodEnd:
         """Where messages end that start from independent variables with these probabilities."""

@@ -27,6 +27,7 @@ import numpy as np
 from liftgbp.methods.exact.cells import log_factorials
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import QueryError
+from liftgbp.support.limits import checkpoint
 
 Numbers: TypeAlias = tuple[int, ...]
 """How many objects there are of each type."""
@@ -43,6 +44,7 @@ class BlockSums:
 
     Types that share a group share its `sizes` of objects. `same` (T, T) is what two objects add in
     one block, and `before` (T, T) what they add if the block of the first one comes earlier.
+    `together` says what else some numbers of objects add in one block.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class BlockSums:
         groups: Sequence[int],
         same: Floats,
         before: Floats,
+        together: Callable[[Ints], Floats],
         *,
         ordered: bool,
     ) -> None:
@@ -61,33 +64,44 @@ class BlockSums:
         self._same = same
         self._before = np.where(np.isneginf(before), 0.0, before)
         self._barred = [(int(i), int(j)) for i, j in np.argwhere(np.isneginf(before))]
+        self._together = together
         self._ordered = ordered
         self._counting = np.arange(max(self._shape, default=1))
         self._blocks: dict[Numbers, Floats] = {}
         self._sums: dict[tuple[tuple[Numbers, ...], bool], Floats] = {}
+        self._rows: dict[tuple[tuple[Numbers, ...], bytes], Floats] = {}
         self._left = MOST_WORK
+
+    @property
+    def least_work(self) -> int:
+        """How long a sum takes at least, in states of a table."""
+        return max(STEP * self._ways(1), math.prod(self._shape))
 
     @property
     def work(self) -> int:
         """How long a sum takes, in states of a table."""
-        types = self._member.sum(axis=1).tolist()
-        pairs = list(zip(self._sizes.tolist(), types, strict=True))
-        steps = math.prod(math.comb(size + own, own) for size, own in pairs)
-        terms = math.prod(math.comb(size + 2 * own, 2 * own) for size, own in pairs)
-        if np.isneginf(self._same.diagonal()).all():
-            terms = min(terms, steps * 2 ** len(self._shape))
+        steps = self._ways(1)
+        terms = min(self._ways(2), steps * self._block(self._nothing).size)
         return STEP * steps + int(terms / TERM)
 
-    @property
-    def entries(self) -> int:
-        """How many entries a sum has."""
-        return math.prod(self._shape)
+    def _ways(self, parts: int) -> int:
+        """The ways to choose some parts of all objects, none of which is in two of them."""
+        types = self._member.sum(axis=1).tolist()
+        return math.prod(
+            math.comb(size + parts * own, parts * own)
+            for size, own in zip(self._sizes.tolist(), types, strict=True)
+        )
 
     def logs(self, numbers: Ints, placed: Sequence[Numbers] = ()) -> Floats:
         """The logarithm of p(n) for each row of numbers, beside placed objects in some blocks."""
-        value = self._value(tuple(placed))
-        rows = (tuple(row) for row in numbers.tolist())
-        return np.array([value(row) if min(row, default=0) >= 0 else -math.inf for row in rows])
+        key = tuple(placed), numbers.tobytes()
+        if key not in self._rows:
+            value = self._value(key[0])
+            rows = (tuple(row) for row in numbers.tolist())
+            self._rows[key] = np.array(
+                [value(row) if min(row, default=0) >= 0 else -math.inf for row in rows]
+            )
+        return self._rows[key]
 
     def _value(self, placed: tuple[Numbers, ...]) -> Callable[[Numbers], float]:
         """The logarithm of p(n) beside placed objects, for any n."""
@@ -166,12 +180,32 @@ class BlockSums:
         left = self._sizes - self._member @ placed
         every = np.indices(self._shape).reshape(len(self._shape), -1)
         possible = (self._member @ every <= left[:, None]).all(axis=0)
-        return map(tuple, every[:, possible].T.tolist())
+        for n in every[:, possible].T.tolist():
+            checkpoint()
+            yield tuple(n)
+
+    def beside(self, n: Numbers, placed: Numbers) -> Floats:
+        """The logarithms of the parts of p(n) beside one placed object, for each b.
+
+        b counts the others in its block or, if there is an order, all those that come later.
+        """
+        if not self._ordered:
+            return self._terms(self._plain, n, self._nothing, self._block(placed), placed)
+        ended = self._everywhere((placed,), ended=True)
+        return self._terms(ended, n, placed, self._behind, self._nothing)
 
     def _step(
         self, others: Floats, n: Numbers, earlier: Numbers, block: Floats, placed: Numbers
     ) -> float:
-        """The logarithm of the sum over the last block, which takes placed objects and b of n.
+        """The logarithm of the sum over the last block."""
+        logs = self._terms(others, n, earlier, block, placed)
+        top = float(logs.max())
+        return top if top == -math.inf else top + math.log(np.exp(logs - top).sum())
+
+    def _terms(
+        self, others: Floats, n: Numbers, earlier: Numbers, block: Floats, placed: Numbers
+    ) -> Floats:
+        """The logarithms of what the last block adds that takes placed objects and b of n.
 
         `others` has the sums over what comes before it, with the objects that are placed earlier.
         """
@@ -194,10 +228,7 @@ class BlockSums:
             first = next(k for k, own in enumerate(n) if own)
             with np.errstate(divide="ignore"):
                 logs += np.log(numbers[first] / n[first])
-        top = float(logs.max())
-        if top == -math.inf:
-            return -math.inf
-        return top + math.log(np.exp(logs - top).sum()) + float(beside @ placed)
+        return np.asarray(logs + float(beside @ placed))
 
     def _block(self, placed: Numbers) -> Floats:
         """What b objects add in a block with placed ones, for each b, without what is outside."""
@@ -216,9 +247,12 @@ class BlockSums:
             for one, other in np.argwhere(impossible).tolist():
                 both = inside[one] > 1 if one == other else (inside[one] > 0) & (inside[other] > 0)
                 logs[both] = -np.inf
+            logs += self._together(inside)
             if not any(placed):
                 logs[self._nothing] = -np.inf
-            self._blocks[placed] = logs
+            possible = np.argwhere(logs > -np.inf)
+            ends = possible.max(axis=0, initial=0)
+            self._blocks[placed] = logs[tuple(slice(end + 1) for end in ends.tolist())]
         return self._blocks[placed]
 
 

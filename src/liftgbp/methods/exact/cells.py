@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from liftgbp.lift.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.lift.signature import objects_of
 from liftgbp.methods.exact.fixed_objects import FixedObjects
+from liftgbp.methods.exact.merged_cells import MergedCells, merged_cells
 from liftgbp.methods.exact.pair_tables import PairTables, about_objects
 from liftgbp.posterior import ClassReader, Source
 from liftgbp.posterior.count_cases import Counted, CountedCase, binomials
@@ -62,7 +62,7 @@ class CellSum(Source):
             raise CapacityError(f"there are {pairs} pairs of classes, above {most_terms}")
         self._normal = normal
         self._tables = tables or PairTables(normal)
-        self._classes = [_merged(cls, self._tables) for cls in range(len(normal.classes))]
+        self._classes = [merged_cells(cls, self._tables) for cls in range(len(normal.classes))]
         self.terms = self._tables.worlds * math.prod(own.ways for own in self._classes)
         if self.terms > most_terms:
             raise CapacityError(
@@ -226,7 +226,7 @@ class CellSum(Source):
     def _beside(
         self,
         case: CountedCase,
-        classes: Sequence[_Merged],
+        classes: Sequence[MergedCells],
         merged: Sequence[int],
         starts: Sequence[int],
         world: int,
@@ -290,7 +290,7 @@ class CellSum(Source):
         starts = np.cumsum([0, *(own.cells for own in self._classes)]).tolist()
         return [starts[cls] + cell for (cls, _), cell in zip(objects, cells, strict=True)]
 
-    def _likely(self, classes: Sequence[_Merged], columns: Sequence[int]) -> Floats:
+    def _likely(self, classes: Sequence[MergedCells], columns: Sequence[int]) -> Floats:
         """How likely objects have these cells, for each count."""
         chance = np.ones(len(self._counts))
         used: Counter[int] = Counter()
@@ -305,62 +305,6 @@ class CellSum(Source):
 def _about_both(pair: tuple[Obj, Obj], atoms: Sequence[ObjAtom]) -> list[ObjAtom]:
     """The atoms that are about both objects of a pair and no other."""
     return [atom for atom in atoms if about_objects((atom,)) == {*pair}]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Merged:
-    """The cells of a class; those that no other object notices are one.
-
-    cls         the class
-    size        its number of objects
-    group       (C) the merged cell of each cell, -1 for impossible ones
-    examples    a cell of each merged one
-    weights     (W, C) the logarithm of the weight of each cell
-    log_single  (W, M) that of each merged cell
-    """
-
-    cls: int
-    size: int
-    group: Ints
-    examples: Ints
-    weights: Floats
-    log_single: Floats
-
-    @property
-    def cells(self) -> int:
-        return len(self.examples)
-
-    @property
-    def ways(self) -> int:
-        """How many counts there are."""
-        return math.comb(self.size + self.cells - 1, self.cells - 1)
-
-    def split(self, world: int) -> Floats:
-        """How a merged cell (row) falls into its cells (columns)."""
-        shares = np.zeros((self.cells, len(self.group)))
-        inside = np.flatnonzero(self.group >= 0)
-        total = self.log_single[world][self.group[inside]]
-        possible = total > -np.inf
-        shares[self.group[inside[possible]], inside[possible]] = np.exp(
-            self.weights[world][inside[possible]] - total[possible]
-        )
-        return shares
-
-
-def _merged(cls: int, tables: PairTables) -> _Merged:
-    weights = tables.single(cls)
-    possible = np.flatnonzero((weights > -np.inf).any(axis=0))
-    rows = tables.seen(cls)
-    if not len(possible):
-        raise ContradictionError("the hard formulas leave an object no possible cell")
-    group = np.full(weights.shape[1], -1)
-    _, examples, inverse = np.unique(rows[possible], axis=0, return_index=True, return_inverse=True)
-    group[possible] = inverse.ravel()
-    log_single = np.full((len(weights), len(examples)), -np.inf)
-    for cell in possible.tolist():
-        place = group[cell]
-        log_single[:, place] = np.logaddexp(log_single[:, place], weights[:, cell])
-    return _Merged(cls, tables.sizes[cls], group, possible[examples], weights, log_single)
 
 
 def all_counts(classes: Sequence[tuple[int, int]]) -> Ints:

@@ -8,8 +8,10 @@ order as soon as it is one on any three objects.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import TypeAlias
 
@@ -23,31 +25,52 @@ from liftgbp.methods.exact.related_pairs import RelatedPairs
 from liftgbp.methods.exact.structures import STRUCTURES, Values, arrangements
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.posterior.events import spread_over
-from liftgbp.support.arrays import Floats
+from liftgbp.support.arrays import Floats, Ints
 
 MOST_TOGETHER = 4
 """Rules about more objects are left to other methods: five objects are in 541 orders."""
 
-MOST_CLASSES = 14
-"""So many objects that are known by name are as many axes of the sum."""
+MOST_CLASSES = 9
+"""So many classes of objects are looked at: rules about three of them are in hundreds."""
 
 Assigned: TypeAlias = Mapping[tuple[Obj, Obj], Values]
 """The values of a relation between some pairs of objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRule:
+    """A rule about three objects or more that adds `log_weight` where they are in one block.
+
+    `numbers` of them are of each class, in `ways` for each choice of these.
+    """
+
+    numbers: Mapping[int, int]
+    ways: float
+    log_weight: float
+
+    def logs(self, inside: Mapping[int, Ints]) -> Floats:
+        """What it adds in blocks with so many objects of each class."""
+        chosen = [falling(inside[cls].astype(float), n) for cls, n in self.numbers.items()]
+        times = self.ways * np.prod(chosen, axis=0)
+        if self.log_weight == -math.inf:
+            return np.where(times > 0, -np.inf, 0.0)
+        return np.asarray(times * self.log_weight)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Related:
     """A model one of whose relations has a structure.
 
-    `tables` has all rules but those about three objects or more. These follow from the structure,
-    and add `log_constant`.
+    `tables` has all rules but those about three objects or more. Beside the structure, these add
+    `log_constant` and what `block_rules` say.
     """
 
     tables: RelatedPairs
     log_constant: float
+    block_rules: tuple[BlockRule, ...]
 
 
-def related(normal: NormalModel) -> Related:
+def recognised(normal: NormalModel) -> Related:
     """The relation of a model that has a structure; without one, a `NoCellsError`."""
     large = [own for own in normal.parfactors if len(objects_of(own.atoms)) > 2]
     few = tuple(own for own in normal.parfactors if len(objects_of(own.atoms)) <= 2)
@@ -63,9 +86,9 @@ def related(normal: NormalModel) -> Related:
                 rules = _LargeRules(normal, tables, large)
                 if not rules.are_about_pairs:
                     break
-                constant = rules.log_constant if rules.make_structure else None
-                if constant is not None:
-                    return Related(tables, constant)
+                effects = rules.effects if rules.make_structure else None
+                if effects is not None:
+                    return Related(tables, *effects)
     raise NoCellsError("a formula is about more than two objects")
 
 
@@ -107,25 +130,54 @@ class _LargeRules:
         )
 
     @property
-    def log_constant(self) -> float | None:
-        """What these rules add wherever the relation has the structure, if that is a constant."""
-        total = 0.0
-        structure, classes = self.tables.structure, self.tables.related_classes
-        for own in self.large:
-            objects = [obj for obj in objects_of(own.atoms) if obj[0] in classes]
-            pairs = list(combinations(objects, 2))
-            ways = arrangements(len(objects), ordered=structure.ordered)
-            found = [
-                self._possible(own, dict(zip(pairs, structure.arranged(way), strict=True)))
-                for way in ways
-            ]
-            values = set(np.concatenate(found).tolist())
-            if len(values) > 1 or -math.inf in values:
-                return None
-            total += _factors(own, self.normal.class_sizes) * sum(values)
-        return total
+    def effects(self) -> tuple[float, tuple[BlockRule, ...]] | None:
+        """What these rules add to a world, and what to each block.
 
-    @property
+        None if that depends on more than which of their objects are all in one block.
+        """
+        total, rules = 0.0, list[BlockRule]()
+        for own in self.large:
+            together, elsewhere = self._values(own, together=True), self._values(own)
+            if len(together) > 1 or len(elsewhere) > 1 or -math.inf in elsewhere:
+                return None
+            (log_weight,) = elsewhere or together or {0.0}
+            if log_weight == -math.inf:
+                return None
+            total += _factors(own, self.normal.class_sizes) * log_weight
+            if together and together != elsewhere:
+                rules.append(self._block_rule(own, together.pop() - log_weight))
+        return total, tuple(rule for rule in rules if rule.log_weight)
+
+    def _values(self, parfactor: NormalParfactor, *, together: bool = False) -> set[float]:
+        """The log values of a factor if its objects are all in one block, or if they are not."""
+        structure, objects = self.tables.structure, self._related_objects(parfactor)
+        pairs = list(combinations(objects, 2))
+        found = [
+            self._possible(parfactor, dict(zip(pairs, structure.arranged(way), strict=True)))
+            for way in arrangements(len(objects), ordered=structure.ordered)
+            if together == (len(set(way)) == 1)
+        ]
+        return set(np.concatenate([np.zeros(0), *found]).tolist())
+
+    def _block_rule(self, parfactor: NormalParfactor, log_weight: float) -> BlockRule:
+        numbers = Counter(cls for cls, _ in self._related_objects(parfactor))
+        sizes = self.normal.class_sizes
+        apart = math.prod(falling(sizes[cls], n) for cls, n in numbers.items())
+        return BlockRule(numbers, _factors(parfactor, sizes) / apart, log_weight)
+
+    def _related_objects(self, parfactor: NormalParfactor) -> list[Obj]:
+        classes = self.tables.related_classes
+        return [obj for obj in objects_of(parfactor.atoms) if obj[0] in classes]
+
+    @cached_property
+    def _about_three(self) -> dict[tuple[int, ...], list[NormalParfactor]]:
+        """The rules about three objects, by the classes of these."""
+        found: dict[tuple[int, ...], list[NormalParfactor]] = {}
+        for own in self.large:
+            found.setdefault(tuple(cls for cls, _ in objects_of(own.atoms)), []).append(own)
+        return found
+
+    @cached_property
     def _allowed(self) -> set[tuple[Values, ...]]:
         """The values between each two of three objects, where these are in blocks."""
         structure = self.tables.structure
@@ -148,10 +200,8 @@ class _LargeRules:
         """Whether a rule rules these values out, between each two of three objects."""
         three = [(cls, classes[:k].count(cls)) for k, cls in enumerate(classes)]
         assigned = dict(zip(combinations(three, 2), values, strict=True))
-        for own in self.large:
+        for own in self._about_three.get(tuple(sorted(classes)), ()):
             objects = objects_of(own.atoms)
-            if sorted(cls for cls, _ in objects) != sorted(classes):
-                continue
             for order in permutations(three):
                 if all(one[0] == other[0] for one, other in zip(objects, order, strict=True)):
                     at = dict(zip(order, objects, strict=True))

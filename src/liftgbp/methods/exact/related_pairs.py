@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from liftgbp.methods.exact.pair_tables import (
     placeholders,
     shares_over,
 )
-from liftgbp.methods.exact.structures import Structure
+from liftgbp.methods.exact.structures import Structure, reverse
 from liftgbp.posterior.events import Truth, spread_over
 from liftgbp.support.arrays import Floats
 
@@ -35,6 +36,8 @@ class RelatedPairs(PairTables):
         self.structure = structure
         self.related_classes = classes
         self._predicate = predicate
+        self._fixed: tuple[int, Obj] | None = None
+        self._truths: dict[tuple[Obj, Obj], Truth] = {}
 
     def are_related(self, one: int, other: int) -> bool:
         """Whether objects of these classes are put into blocks."""
@@ -82,6 +85,21 @@ class RelatedPairs(PairTables):
         wanted = [1 + given + pair.index(placed(atom, order)) for atom in atoms]
         return kept_axes(np.stack(shares, axis=given), 1 + given, wanted)
 
+    def at(self, relation: int, obj: Obj) -> RelatedPairs:
+        """The same tables where the block of an object lies like this to that of any other."""
+        fixed = copy(self)
+        fixed._fixed = relation, obj
+        return fixed
+
+    def conditional(self, one: Obj, other: Obj, atoms: Sequence[ObjAtom]) -> Floats:
+        """The distribution of atoms about a pair, given the atoms about nothing and both cells."""
+        if self._fixed is None or not self.are_related(one[0], other[0]):
+            return super().conditional(one, other, atoms)
+        relation, obj = self._fixed
+        given = self.given_relation(one, other, atoms)
+        way = relation if one == obj else reverse(relation)
+        return np.asarray(given.take(way, axis=given.ndim - len(atoms) - 1))
+
     def link(self, one: Obj, other: Obj) -> ObjAtom:
         """The atom of the relation from one object to another."""
         return self._predicate, (one, other)
@@ -90,26 +108,31 @@ class RelatedPairs(PairTables):
         self, one: Obj, other: Obj, given: Mapping[ObjAtom, int], atoms: Sequence[ObjAtom]
     ) -> Truth:
         """Which values of atoms the rules about a pair allow, where others have given values."""
-        order = placeholders({one, other})
-        first, second = order[one], order[other]
-        table, axes = self.with_pair(first, second)
-        if self.are_related(one[0], other[0]):
-            table, pair = self._with_values(first, second)
-            axes = (*axes[: table.ndim - len(pair)], *pair)
-        allowed = table > -np.inf
-        place = {atom: k for k, atom in enumerate(axes)}
-        for obj in (first, second):
-            cell = (*self.about_nothing, *self.about(obj))
-            single = self.single(obj[0]).reshape([self._normal.ranges[p] for p, _ in cell])
-            allowed = allowed & spread_over((cell, single > -np.inf), place, table.shape)
-        back = {new: old for old, new in order.items()}
-        named = [placed(atom, back) for atom in axes]
+        named, allowed = self._allowed(one, other)
         index: tuple[Any, ...] = tuple(given.get(atom, slice(None)) for atom in named)
-        allowed = allowed[index]
         left = [atom for atom in named if atom not in given]
         kept = [atom for atom in left if atom in atoms]
         others = tuple(k for k, atom in enumerate(left) if atom not in kept)
-        return tuple(kept), np.asarray(allowed.any(axis=others))
+        return tuple(kept), np.asarray(allowed[index].any(axis=others))
+
+    def _allowed(self, one: Obj, other: Obj) -> Truth:
+        """Which values of all atoms about a pair the rules about it allow."""
+        if (one, other) not in self._truths:
+            order = placeholders({one, other})
+            first, second = order[one], order[other]
+            table, axes = self.with_pair(first, second)
+            if self.are_related(one[0], other[0]):
+                table, pair = self._with_values(first, second)
+                axes = (*axes[: table.ndim - len(pair)], *pair)
+            allowed = table > -np.inf
+            place = {atom: k for k, atom in enumerate(axes)}
+            for obj in (first, second):
+                cell = (*self.about_nothing, *self.about(obj))
+                single = self.single(obj[0]).reshape([self._normal.ranges[p] for p, _ in cell])
+                allowed = allowed & spread_over((cell, single > -np.inf), place, table.shape)
+            back = {new: old for old, new in order.items()}
+            self._truths[one, other] = tuple(placed(atom, back) for atom in axes), allowed
+        return self._truths[one, other]
 
     def _with_values(self, first: Obj, second: Obj) -> tuple[Floats, Atoms]:
         """The table about a pair, and its atoms about both: first those of the relation.

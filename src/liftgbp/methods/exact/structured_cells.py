@@ -17,18 +17,23 @@ import numpy as np
 from liftgbp.lift.shatter.assignments import falling
 from liftgbp.lift.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.methods.exact.block_sums import BlockSums
-from liftgbp.methods.exact.cells import CellSum, log_factorials
+from liftgbp.methods.exact.cells import MOST_OPERATIONS, CellSum, log_factorials
 from liftgbp.methods.exact.exact_result import ExactLimits
+from liftgbp.methods.exact.fixed_objects import FixedObjects
 from liftgbp.methods.exact.pair_tables import about_objects
-from liftgbp.methods.exact.recognition import related
+from liftgbp.methods.exact.recognition import recognised
 from liftgbp.methods.exact.structures import AFTER, BEFORE, SAME, arrangements, relation
 from liftgbp.posterior import ClassReader
-from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.count_cases import Counted, CountedCase, binomials
+from liftgbp.posterior.lookup import alone
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import CapacityError, QueryError
 
 MOST_PLACED = 2**12
 """The most ways to put the objects of a query into blocks and cells."""
+
+MOST_WAYS = 2**18
+"""The most ways in which others are around an object whose relations are counted."""
 
 
 class StructuredCells(CellSum):
@@ -36,8 +41,9 @@ class StructuredCells(CellSum):
 
     def __init__(self, normal: NormalModel, limits: ExactLimits) -> None:
         """Sum over all; more than `limits` allow is a `CapacityError`."""
-        found = related(normal)
+        found = recognised(normal)
         self._related = found.tables
+        self._block_rules = found.block_rules
         self._limits = limits
         self._sums: dict[int, BlockSums] = {}
         super().__init__(normal, limits.terms, found.tables)
@@ -56,11 +62,11 @@ class StructuredCells(CellSum):
     def _sums_of(self, world: int) -> BlockSums:
         if world not in self._sums:
             sums = self._block_sums(world)
-            work = self._tables.worlds * sums.work
-            if max(work, sums.entries) > self._limits.states:
+            most = self._limits.states // self._tables.worlds
+            # How large blocks are takes memory to find out.
+            if sums.least_work > most or sums.work > most:
                 raise CapacityError(
-                    f"the sum over all {self._related.structure.name}s takes about {work} states, "
-                    f"above {self._limits.states}"
+                    f"a sum over all ways to put objects into blocks takes more than {most} states"
                 )
             self._sums[world] = sums
         return self._sums[world]
@@ -73,8 +79,21 @@ class StructuredCells(CellSum):
             [self._owners[k] for k in self._columns],
             tables[SAME],
             tables[BEFORE],
+            self._rules_logs,
             ordered=self._related.structure.ordered,
         )
+
+    def _rules_logs(self, inside: Ints) -> Floats:
+        """What rules about three objects or more add in blocks with these objects."""
+        owners = [self._owners[k] for k in self._columns]
+        of_class = {
+            cls: inside[[k for k, owner in enumerate(owners) if owner == cls]].sum(axis=0)
+            for cls in self._related.related_classes
+        }
+        logs = np.zeros(inside.shape[1:])
+        for rule in self._block_rules:
+            logs = logs + rule.logs(of_class)
+        return logs
 
     def _pairs(self, world: int) -> Floats:
         """What a pair of objects with given cells adds wherever they are."""
@@ -131,10 +150,95 @@ class StructuredCells(CellSum):
 
     def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely a condition holds with each number of objects that satisfy a formula."""
-        pairs = (about_objects((atom,)) for atom in case.atoms)
-        if any(len(pair) == 2 and self._are_related(*pair) for pair in pairs):
+        about = [about_objects((atom,)) for atom in case.atoms]
+        pairs = [pair for pair in about if len(pair) == 2 and self._are_related(*pair)]
+        if not pairs:
+            return super().counted(case, reader)
+        if len(case.fixed) > 1 or (self._related.structure.ordered and self._has_ties):
             return reader.listed(case)
-        return super().counted(case, reader)
+        return self._counted_beside(case)
+
+    def _counted_beside(self, case: CountedCase) -> Counted:
+        """The same beside one object, from the objects in its block, or before and after it.
+
+        Given their merged cells and where they are, they satisfy the formula independently.
+        """
+        (fixed,) = case.fixed
+        own_class, normal = self._classes[fixed[0]], self._normal
+        known = [
+            FixedObjects(self._related.at(way, fixed), normal, case, lambda a: alone(a, normal))
+            for way in (SAME, BEFORE, AFTER)
+        ]
+        expected = [[own.expected(row) for row in case.free] for own in known]
+        counted = [row.obj[0] for row in case.free]
+        picked = [k for cls in counted for k, owner in enumerate(self._owners) if owner == cls]
+        total = np.zeros(case.objects + 1)
+        for world in range(self._tables.worlds):
+            splits = [own.split(world) for own in self._classes]
+            for state in np.flatnonzero(known[0].given[world] > 0).tolist():
+                (cell,) = known[0].cells(state)
+                place = int(own_class.group[cell])
+                if place < 0:
+                    continue
+                shares, numbers = self._around(world, *self._columns_of([fixed], [place]))
+                shares *= known[0].given[world, state] * splits[fixed[0]][place, cell]
+                chances = np.concatenate(
+                    [
+                        own[world, state] @ splits[cls].T
+                        for way in expected
+                        for own, cls in zip(way, counted, strict=True)
+                    ]
+                ).clip(0.0, 1.0)
+                numbers = numbers[:, :, picked].reshape(len(shares), chances.size)
+                spread = np.broadcast_to(chances, numbers.shape)
+                objects = sum(row.number for row in case.free)
+                found = binomials(numbers, spread, shares, objects, MOST_OPERATIONS)
+                first = int(known[0].number[world, state])
+                total[first : first + len(found)] += found
+        return Counted(total)
+
+    def _around(self, world: int, column: int) -> tuple[Floats, Ints]:
+        """How likely an object has a merged cell, and others are around it in all possible ways.
+
+        These say how many of each merged cell (T, relation, columns) are in its block, and in
+        blocks that it comes before or after.
+        """
+        ordered, columns = self._related.structure.ordered, self._columns
+        inside, outside = (BEFORE, AFTER) if ordered else (SAME, BEFORE)
+        size = self._classes[self._owners[column]].size
+        shares, numbers, ways = [], [], 0
+        for share, counts in zip(self._shares[world], self._counts, strict=True):
+            if not share > 0 or not counts[column]:
+                continue
+            others = counts.copy()
+            others[column] -= 1
+            if column in columns:
+                sums = self._sums_of(world)
+                placed = tuple(int(k == column) for k in columns)
+                logs = sums.beside(tuple(others[columns].tolist()), placed)
+                near = np.indices(logs.shape).reshape(len(columns), -1).T
+                chances = np.exp(logs.ravel() - sums.logs(counts[None, columns])[0])
+            else:
+                near = np.zeros((1, len(columns)), np.int64)
+                chances = counts[[column]]
+            ways += len(near)
+            if ways > MOST_WAYS:
+                raise QueryError("there are too many ways to put others around an object")
+            own = np.zeros((len(near), 3, len(counts)), np.int64)
+            own[:, outside] = others
+            own[:, outside, columns] -= near
+            own[:, inside, columns] = near
+            shares.append(share * chances / size)
+            numbers.append(own)
+        empty = np.zeros((0, 3, len(self._owners)), np.int64)
+        return np.concatenate([np.zeros(0), *shares]), np.concatenate([empty, *numbers])
+
+    @cached_property
+    def _has_ties(self) -> bool:
+        """Whether several objects may be in one block."""
+        own = self._columns
+        tables = [self._by_relation(world)[SAME] for world in range(self._tables.worlds)]
+        return any(bool(np.isfinite(table[own][:, own]).any()) for table in tables)
 
     def _are_related(self, one: Obj, other: Obj) -> bool:
         """Whether two objects are in blocks."""

@@ -58,6 +58,11 @@ def relation(one: int, other: int) -> int:
     return SAME if one == other else BEFORE if one < other else AFTER
 
 
+def reverse(relation: int) -> int:
+    """How the block of the other object lies to that of the first one."""
+    return {SAME: SAME, BEFORE: AFTER, AFTER: BEFORE}[relation]
+
+
 def arrangements(objects: int, *, ordered: bool) -> Iterator[tuple[int, ...]]:
     """All ways to put some objects into blocks: the number of the block of each.
 

@@ -126,10 +126,12 @@ class Annealing:
         free = sum(count * math.log(values) for values, count in network.free.items())
         self._constant = network.log_constant + free
 
-    def log_z(self, sampled: Worlds) -> LogZ | None:
+    def log_z(self, sampled: Worlds, met: float = -math.inf) -> LogZ | None:
         """log Z from chains that cool down, and from sampled worlds that heat up (bidirectional
         Monte Carlo: R. B. Grosse, Z. Ghahramani and R. P. Adams, *Sandwiching the marginal
         likelihood using bidirectional Monte Carlo*, 2015); `None` if these contradict each other.
+
+        `met` is the largest log weight that chains have met before.
         """
         weights = self._weights.full(sampled.planes)
         top = sampled.values[:, [int(weights.argmax())]]
@@ -137,7 +139,10 @@ class Annealing:
         values = drawn_values(np.exp(self._logs), sampled.chains, self._random)
         cooled = self._ratios(sampled.with_values(values), self._levels)
         heated = self._ratios(sampled.copy(), self._levels[::-1])
-        best = float(weights.max()) + self._constant
+        best = max(met, float(weights.max()))
+        # If a better world was met before, these say nothing about its share.
+        share = share if best == weights.max() else 0.0
+        best += self._constant
         return bracketed(cooled + self._constant, self._constant - heated, best, share)
 
     def _ratios(self, worlds: Worlds, levels: Floats) -> Floats:

@@ -28,7 +28,7 @@ from liftgbp.methods.sampling.terms import HARD, Bytes, FactorIndex, WorldWeight
 from liftgbp.methods.sampling.tied import Tied
 from liftgbp.support.arrays import Bools, Floats, Ints
 
-MOST_PAIRS = 2**16
+MOST_PAIRS = 2**14
 """Where there are more pairs than this, drawing bonds takes longer than a sweep."""
 
 FEWEST_VARIABLES = 3

@@ -41,6 +41,19 @@ class Worlds:
         self._ranges = ranges
         self.put(np.arange(len(ranges)), values)
 
+    @classmethod
+    def of_bits(cls, ranges: Ints, words: Words) -> Worlds:
+        """Worlds by the bits of all values but the first of each variable, in rows."""
+        values = np.zeros((len(ranges), words.shape[1] * WORD), np.uint8)
+        row = np.concatenate([[0], np.cumsum(ranges - 1)])
+        for value in range(1, int(ranges.max(initial=1))):
+            some = np.flatnonzero(ranges > value)
+            own = np.ascontiguousarray(words[row[some] + value - 1])
+            values[some] += np.uint8(value) * np.unpackbits(
+                own.view(np.uint8), axis=1, bitorder="little"
+            )
+        return cls(ranges, values)
+
     @property
     def chains(self) -> int:
         """The number of chains."""

@@ -63,14 +63,16 @@ class Patterns:
 class Outcomes:
     """The patterns that an object may get in each chain, (n, P + K, C), and their shares, as logs.
 
-    Patterns of objects with many relations are chosen less often: the members of a class of an
-    equivalence relation together as often as those of any other class.
+    Half the time all are chosen equally often. Otherwise, those of objects with many relations are
+    chosen less often: the members of a class of an equivalence relation together as often as those
+    of any other class.
     """
 
     def __init__(self, ranges: Ints, patterns: Bytes) -> None:
         self._ranges, self._patterns = ranges, patterns
         self._unknown = _count(patterns == UNKNOWN)
-        shares = 1 / (1.0 + _count(patterns != 0) - self._unknown)
+        rare = 1 / (1.0 + _count(patterns != 0) - self._unknown)
+        shares = rare / rare.sum(axis=0) + 1 / len(rare)
         self._levels = np.cumsum(shares, axis=0)
         self._log_shares = np.log(shares / self._levels[-1])
 

@@ -46,14 +46,21 @@ MOST_ATOMS = 400
 COST = 4
 """Moves of whole objects may take about one part in this many of the time."""
 
-TRIES = 20
+TRIES = 10
 """After this many tries without success, a move is tried half as often."""
 
 ACCEPTED = 1e-3
 """A move is a success if at least this part of the chains accept it."""
 
 WORTHWHILE = 0.02
-"""If this part of the chains accept a move, it is tried more often in a sweep, where it may."""
+"""If at least this part of the chains accept a move, it may be tried more often."""
+
+LAG = 4
+"""After so many sweeps it is found out whether worlds change slowly."""
+
+FORGOTTEN = 0.75
+"""Worlds change slowly if, after that, chains differ from themselves by less than this part of what
+they differ by from each other."""
 
 CLASSES = 2
 """Objects become like others at most once for so many classes of units that are drawn in a sweep.
@@ -71,8 +78,8 @@ Move: TypeAlias = Callable[[Worlds, np.random.Generator], Bools | None]
 class Rhythm:
     """How often a move is tried, and how often it was accepted.
 
-    It is tried `times` times in one of `every` sweeps, and if that is worthwhile more often: up to
-    `most` times in each sweep. With `most` = 0, it is never tried more often.
+    It is tried `times` times in one of `every` sweeps. Where worlds change slowly, it may be tried
+    up to `most` times in each sweep; with `most` = 0, never more often.
     """
 
     every: int = 1
@@ -87,25 +94,30 @@ class Rhythm:
         return self.times if sweep % self.every == 0 else 0
 
     def note(self, accepted: Bools) -> None:
-        """Take note of which chains accepted a move."""
+        """Take note of which chains accepted a move; try one that none accept less often."""
         share = float(accepted.mean())
         self.tries += 1
         self.accepted += share
         self._recent += share
-        if self.tries % TRIES:
+        if self.tries % TRIES == 0:
+            if self._recent < ACCEPTED * TRIES:
+                self.most = 0
+                self.ease()
+                self.every = min(2 * self.every, RAREST)
+            self._recent = 0.0
+
+    def quicken(self) -> None:
+        """Try the move more often if chains accept it and it may be."""
+        if not self.most or self.accepted < WORTHWHILE * self.tries:
             return
-        if self._recent < ACCEPTED * TRIES:
-            self.most = 0
-            if self.times > 1:
-                self.times = 1
-            elif self.every < RAREST:
-                self.every *= 2
-        elif self.most and self._recent > WORTHWHILE * TRIES:
-            if self.every > 1:
-                self.every //= 2
-            else:
-                self.times = min(2 * self.times, self.most)
-        self._recent = 0.0
+        if self.every > 1:
+            self.every //= 2
+        else:
+            self.times = min(2 * self.times, self.most)
+
+    def ease(self) -> None:
+        """Try the move less often in a sweep."""
+        self.times = max(1, self.times // 2)
 
 
 class Moves:
@@ -138,8 +150,9 @@ class Moves:
             "exchanges": Rhythm(2),
             "mirrors": Rhythm(2),
             "clusters": Rhythm(4, most=1),
-            "likenesses": Rhythm(most=many, times=max(1, many // 4)),
+            "likenesses": Rhythm(most=many, times=-(-many // 4)),
         }
+        self._before: Ints | None = None
 
     def after_sweep(self, sweep: int, worlds: Worlds, random: np.random.Generator) -> None:
         """Try the moves that are due; one that is not possible is `None`."""
@@ -155,6 +168,21 @@ class Moves:
                 accepted = moves[name](worlds, random)
                 if accepted is not None:
                     rhythm.note(accepted)
+        if sweep % LAG == 0:
+            slow = self._is_slow(worlds)
+            for rhythm in self.rhythms.values():
+                if slow:
+                    rhythm.quicken()
+                else:
+                    rhythm.ease()
+
+    def _is_slow(self, worlds: Worlds) -> bool:
+        """Whether a number that each world has, the sum of all values, is soon forgotten or not."""
+        now = worlds.values.sum(axis=0, dtype=np.int64)
+        before, self._before = self._before, now
+        if before is None:
+            return False
+        return bool(((now - before) ** 2).mean() / 2 < FORGOTTEN * now.var())
 
     # --- all atoms of one object
 

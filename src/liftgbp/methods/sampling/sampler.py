@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -28,7 +30,7 @@ from liftgbp.methods.sampling.chains import Sweeper, Worlds
 from liftgbp.methods.sampling.moves import Moves
 from liftgbp.methods.sampling.reading import Grounder, sampled_objects
 from liftgbp.methods.sampling.terms import WORD, Words, WorldWeights
-from liftgbp.methods.sampling.tied import tie
+from liftgbp.methods.sampling.tied import Tied, tie
 from liftgbp.methods.sampling.world_sample import Sample, kept_rows
 from liftgbp.model.model import Model
 from liftgbp.posterior import Answered, Posterior, posterior_of
@@ -52,11 +54,19 @@ from liftgbp.support.progress import Progress, silent
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
 
+WEIGHED = 16
+"""After so many sweeps worlds are weighed, or so many worlds that are kept: the best one bounds
+log Z."""
+
 FEWEST_SWEEPS = 8
 """A sample has at least this many sweeps, or R-hat could not be computed."""
 
 FEWEST_STEPS = 50
 """The fewest steps of annealing; where time allows fewer, log Z is left out."""
+
+MOST_STEPS = 200
+"""The most steps of annealing beside a sample that takes the place of an answer: more would take
+longer than the sample."""
 
 FOR_LOG_Z = 0.25
 """The part of the time that is for log Z."""
@@ -97,6 +107,61 @@ class _Kept:
     def worlds(self) -> Words:
         """All worlds that are kept."""
         return np.array(self._worlds, np.uint64).reshape(len(self), len(self._rows), self._width)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is sampled: a problem, the network that is left of it, and its atoms."""
+
+    problem: Problem
+    network: GroundNetwork
+    atoms: AtomTable
+
+    @classmethod
+    def of(
+        cls,
+        model: Model | Network,
+        sizes: Mapping[str, int] | None,
+        evidence: AnyEvidence | Mapping[int, int] | None,
+        progress: Progress,
+    ) -> Target:
+        """A model for some sizes, or a network of another tool, under evidence."""
+        progress("writing out ground atoms", 0, 1)
+        if isinstance(model, Network):
+            if sizes:
+                raise wrong_type("sizes", "left out, since a network has no domains", sizes)
+            if isinstance(evidence, Evidence):
+                raise wrong_type(
+                    "evidence", "a .uai.evid file, or a mapping of variables", evidence
+                )
+            seen = model.observed(cast("Mapping[int, int] | str | None", evidence))
+            problem, atoms = model.as_problem(seen)
+            return cls(problem, model.conditioned(seen), atoms)
+        problem = Problem.of(model, cast("AnyEvidence | None", evidence), sizes)
+        return cls.of_problem(problem, progress)
+
+    @classmethod
+    def of_problem(cls, problem: Problem, progress: Progress) -> Target:
+        """A model under evidence."""
+        _check_size(problem)
+        if problem.evidence:
+            network = ground_network(problem, progress=progress)
+        else:
+            # Without evidence there is nothing to join, so that no database is needed.
+            network = ground_classes(Shattering(object_classes(problem)).normal())
+        if network.atoms is None:
+            raise InternalError("a ground model without a table of its atoms")
+        return cls(problem, network, network.atoms)
+
+    @cached_property
+    def tied(self) -> Tied:
+        """The network with one variable for all that must agree."""
+        return tie(self.network)
+
+    @cached_property
+    def sweeper(self) -> Sweeper:
+        """What draws all variables."""
+        return Sweeper(self.tied.network)
 
 
 MOST_CHAINS = 2**20
@@ -147,9 +212,33 @@ def sample(
         seconds = checked_seconds(seconds)
     check_function("progress", progress)
     clock = _Clock(limit, seconds, log_z, reporting(progress))
+    return _drawn(
+        lambda: Target.of(model, sizes, evidence, clock.progress),
+        posterior,
+        width * WORD,
+        seed,
+        clock,
+    )
+
+
+def drawn_from(
+    target: Target, answers: Posterior, chains: int, sweeps: int, progress: Progress
+) -> Sample:
+    """A sample without log Z, of chains that start at what some answers are made of."""
+    clock = _Clock(sweeps, None, False, progress)
+    return _drawn(lambda: target, answers, chains, 0, clock)
+
+
+def _drawn(
+    target: Callable[[], Target],
+    posterior: Posterior | None,
+    chains: int,
+    seed: int,
+    clock: _Clock,
+) -> Sample:
     try:
         with clock.watched():
-            chain = _Chains(model, sizes, evidence, posterior, width * WORD, seed, clock.progress)
+            chain = _Chains(target(), posterior, chains, seed, clock.progress)
             clock.start(len(chain.tied.network.ranges))
             thinned = _Kept(chain.tied.network.ranges, chain.worlds.chains)
             while clock.goes_on():
@@ -198,16 +287,18 @@ def sample(
 
 
 def estimated_log_z(
-    model: Model | Network,
-    sizes: Mapping[str, int] | None,
-    evidence: AnyEvidence | Mapping[int, int] | None,
-    answers: Posterior,
-    drawn: Sample,
-    progress: Progress,
+    target: Target, answers: Posterior, drawn: Sample, progress: Progress
 ) -> LogZ | None:
     """An estimate of log Z for a sample that was drawn without one, if a sound one is found."""
-    chain = _Chains(model, sizes, evidence, answers, drawn.chains, drawn.seed, progress)
-    return chain.annealed(answers, max(FEWEST_STEPS, drawn.sweeps // 2), progress)
+    network, sweeper = drawn.tied.network, target.sweeper
+    weights = WorldWeights(sweeper.index)
+    few = np.linspace(0, len(drawn.worlds) - 1, min(len(drawn.worlds), WEIGHED)).astype(np.int64)
+    some = [Worlds.of_bits(network.ranges, drawn.worlds[k]) for k in few.tolist()]
+    best = max(float(weights.full(worlds.planes).max()) for worlds in some)
+    chances = mean_chances(drawn.variables, answers.reader)[drawn.tied.decides, :, 0]
+    steps = max(FEWEST_STEPS, min(MOST_STEPS, drawn.sweeps // 2))
+    random = np.random.default_rng(drawn.seed)
+    return Annealing(sweeper, weights, chances, steps, random, progress).log_z(some[-1], best)
 
 
 class _Chains:
@@ -215,22 +306,18 @@ class _Chains:
 
     def __init__(
         self,
-        model: Model | Network,
-        sizes: Mapping[str, int] | None,
-        evidence: AnyEvidence | Mapping[int, int] | None,
+        target: Target,
         answers: Posterior | None,
         chains: int,
         seed: int,
         progress: Progress,
     ) -> None:
-        progress("writing out ground atoms", 0, 1)
-        self.problem, network, atoms = _grounded(model, sizes, evidence, progress)
+        self.problem, network = target.problem, target.network
         _check_answers(answers, self.problem)
         predicates = tuple(self.problem.model.predicates.values())
-        self.variables = Variables(atoms, network.ranges, predicates)
+        self.variables = Variables(target.atoms, network.ranges, predicates)
         progress("preparing chains", 0, 1)
-        self.tied = tie(network)
-        self.sweeper = Sweeper(self.tied.network)
+        self.tied, self.sweeper = target.tied, target.sweeper
         self.weights = WorldWeights(self.sweeper.index)
         self.random = random = np.random.default_rng(checked_number("seed", seed, least=0))
         self.starts = starts_of(self.variables, answers)
@@ -240,6 +327,8 @@ class _Chains:
         self.worlds, self.lost = possible_worlds(
             self.sweeper, self.weights, worlds, random, progress
         )
+        self.best = -math.inf
+        """The largest log weight of a world that was met."""
         self.moves = Moves(
             self.variables, self.problem.sizes, self.tied, self.sweeper, self.weights
         )
@@ -248,13 +337,15 @@ class _Chains:
         """Draw every atom anew, and try the moves whose turn it is."""
         self.sweeper.sweep(self.worlds, self.random)
         self.moves.after_sweep(number, self.worlds, self.random)
+        if number % WEIGHED == 0:
+            self.best = max(self.best, float(self.weights.full(self.worlds.planes).max()))
 
     def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ | None:
         """An estimate of log Z, unless the worlds of the chains refute it."""
         reader = None if answers is None else answers.reader
         chances = mean_chances(self.variables, reader)[self.tied.decides, :, 0]
         annealing = Annealing(self.sweeper, self.weights, chances, steps, self.random, progress)
-        return annealing.log_z(self.worlds)
+        return annealing.log_z(self.worlds, self.best)
 
 
 class _Clock:
@@ -343,33 +434,6 @@ class _Clock:
             self.notes.append("no time was left to estimate log Z")
             return 0
         return steps
-
-
-def _grounded(
-    model: Model | Network,
-    sizes: Mapping[str, int] | None,
-    evidence: AnyEvidence | Mapping[int, int] | None,
-    progress: Progress,
-) -> tuple[Problem, GroundNetwork, AtomTable]:
-    """What is known, the network that it leaves, and the atoms of its variables."""
-    if isinstance(model, Network):
-        if sizes:
-            raise wrong_type("sizes", "left out, since a network has no domains", sizes)
-        if isinstance(evidence, Evidence):
-            raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
-        seen = model.observed(cast("Mapping[int, int] | str | None", evidence))
-        problem, atoms = model.as_problem(seen)
-        return problem, model.conditioned(seen), atoms
-    problem = Problem.of(model, cast("AnyEvidence | None", evidence), sizes)
-    _check_size(problem)
-    if problem.evidence:
-        network = ground_network(problem, progress=progress)
-    else:
-        # Without evidence there is nothing to join, so that no database is needed.
-        network = ground_classes(Shattering(object_classes(problem)).normal())
-    if network.atoms is None:
-        raise InternalError("a ground model without a table of its atoms")
-    return problem, network, network.atoms
 
 
 def _check_answers(answers: Posterior | None, problem: Problem) -> None:

@@ -29,11 +29,15 @@ from liftgbp.posterior.answer import AnswerRows, asked_values
 from liftgbp.posterior.count_queries import asks_for_count
 from liftgbp.posterior.lookup import repeat_axes
 from liftgbp.posterior.opinions import Opinion, OpinionRow
+from liftgbp.posterior.readers import Reader
 from liftgbp.solve import Finding, Flaw
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import InputError, QueryError, checked_path, checked_texts
 from liftgbp.support.files import Schema, check_apart, check_writable, whole_file, write_table
 from liftgbp.support.shown import Reported, in_words
+
+MOST_R_HAT_OF_ROWS = 1.1
+"""The largest R-hat of one row among many."""
 
 FEWEST_EFFECTIVE = 400.0
 """Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021
@@ -229,6 +233,16 @@ class Sample(Reported):
     def apart(self) -> bool:
         """Whether chains from different starts stay apart, so that log Z of answers weighs them."""
         return self._grouping.apart
+
+    def mixed_about(self, reader: Reader) -> bool:
+        """Whether chains agree about every predicate, and about each row of a reader of answers.
+
+        Of many rows, some have a larger R-hat by chance.
+        """
+        if not self.mixed:
+            return False
+        rows = self.answered(self.grounder.rows_of(reader, ()))
+        return max((row.r_hat for row in rows), default=1.0) <= MOST_R_HAT_OF_ROWS
 
     @property
     def mixed(self) -> bool:
