@@ -111,7 +111,7 @@ def infer_with(**options: object) -> Callable[[Case, liftgbp.Model, int], Value 
         except liftgbp.CapacityError:
             return None
         probability = answers.marginal(case.atom)
-        return Value(probability, answers.log_z, answers.trusted)
+        return Value(probability, answers.log_z, answers.flaw is None)
 
     return run
 

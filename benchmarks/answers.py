@@ -89,7 +89,7 @@ def record(run: Run) -> Record:
         ],
         "log_z": _finite(answers.log_z),
         "status": answers.status.value,
-        "trusted": answers.trusted,
+        "trusted": answers.flaw is None,
         "reason": answers.reason,
         "minima": sum(point.weight > SMALLEST_SHARE for point in answers.minima),
         "seconds": time.process_time() - started,

@@ -184,7 +184,7 @@ def _infer(fold: Fold) -> Found:
     by_atom = dict(zip(table["arguments"], table["probability"], strict=True))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     seconds = time.process_time() - started
-    note = "" if answers.trusted else f"not trusted: {answers.reason}"
+    note = "" if answers.trusted else f"{answers.standing.value}: {answers.reason}"
     chances = np.array([by_atom[atom] for atom in fold.atoms])
     return Found(chances, seconds, memory, note)
 

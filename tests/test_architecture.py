@@ -180,6 +180,7 @@ def test_public_surface() -> None:
         "SampledAnswer",
         "SizeError",
         "Solution",
+        "Standing",
         "Status",
         "Sweep",
         "SweepPoint",
