@@ -61,6 +61,23 @@ def random_rules(count: int, seed: int = 0) -> str:
     return "\n".join([*declared, "r(person, person)", *(rule() for _ in range(count))])
 
 
+def unary_rules(count: int, seed: int = 0) -> str:
+    """So many random rules of three atoms over as many unary predicates."""
+    generator = Random(seed)
+    unary = [f"p{i}" for i in range(count)]
+
+    def literal(atom: str) -> str:
+        return f"!{atom}" if generator.random() < 0.3 else atom
+
+    def rule() -> str:
+        first, middle, last = (generator.choice(unary) for _ in range(3))
+        weight = generator.uniform(-0.05, 0.05)
+        body = f"{literal(f'{first}(x)')} ^ {literal(f'{middle}(y)')}"
+        return f"{weight:.4f} {body} => {literal(f'{last}(y)')} | x != y"
+
+    return "\n".join([*(f"{p}(person)" for p in unary), *(rule() for _ in range(count))])
+
+
 def arity(count: int) -> str:
     """One predicate with so many arguments, and its rotation."""
     variables = "xyzuv"[: max(2, count)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +22,6 @@ from liftgbp.oracle.reference import GroundAtom, GroundModel
 
 NEVER = -1e4
 """The log weight of what hard formulas rule out."""
-
-Move = Callable[[np.ndarray], np.ndarray]
-"""From the atoms before a move to those whose values they take."""
 
 
 @dataclass(frozen=True)

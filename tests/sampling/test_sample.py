@@ -296,7 +296,7 @@ def test_chains_start_at_minima() -> None:
 @pytest.mark.slow
 def test_chains_start_at_blocks() -> None:
     model = liftgbp.load("example:transitive")
-    answers = liftgbp.infer(model, {"person": 20}, effort="normal")
+    answers = liftgbp.infer(model, {"person": 20}, blocks=2)
     sample = liftgbp.sample(model, {"person": 20}, answers=answers, sweeps=300, log_z=False)
     assert [start.name for start in sample.starts][:2] == ["random worlds", "blocks 1"]
     # Sampled before by another program, to three digits.

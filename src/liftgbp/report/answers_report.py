@@ -89,8 +89,9 @@ def _methods(posterior: Posterior) -> str:
         return solver_text(posterior.result.solver)
     family, words = posterior.graph.family, [*map(_with_share, made.blocks[:1])]
     if made.communities:
-        number = len(made.communities)
-        words.append(f"minima of {number} {'community' if number == 1 else 'communities'}")
+        several = len(made.communities) > 1
+        what = f"{len(made.communities)} communities" if several else "a community"
+        words.append(f"minima of {what}")
     regions = "factor scopes" if family == FACTOR_SCOPES else f"regions {family}"
     return "; ".join([*words, regions])
 
