@@ -603,3 +603,37 @@ def test_a_sum_whose_points_share_no_graph_is_not_cheap() -> None:
     assert not answers.used.startswith("sum over")
     assert answers.flaw is None
     assert answers.compare(exact).agrees
+
+
+@pytest.mark.slow
+def test_facts_about_few_objects_leave_the_sum_affordable() -> None:
+    """Anna smokes, and Bob is a friend of hers: both are alone in their classes."""
+    people, weight = 3000, 0.002
+    model = liftgbp.parse(f"""
+        friends(person, person)
+        smokes(person)
+        {weight} friends(x,y) ^ smokes(x) => smokes(y) | x != y
+    """)
+    evidence = "smokes(Anna)\nfriends(Anna,Bob)"
+    answers = liftgbp.infer(model, {"person": people}, evidence=evidence, exact=False)
+    assert answers.posterior.provenance.sums.predicates == ("smokes",)
+    logs, bob = [], []
+    log_pair, log_bad = math.log(2) + weight, math.log1p(math.exp(weight))
+    for smokes in (False, True):
+        for others in range(people - 1):
+            smokers = 1 + smokes + others
+            bad = smokers * (people - smokers)
+            pairs = people * (people - 1)
+            # Of Anna and Bob friendship is known.
+            log = bad * log_bad + (pairs - bad) * log_pair - (log_pair if smokes else log_bad)
+            log += weight if smokes else 0.0
+            ways = math.lgamma(people - 1) - math.lgamma(others + 1)
+            logs.append(log + ways - math.lgamma(people - 1 - others))
+            bob.append(smokes)
+    top = max(logs)
+    total = math.fsum(math.exp(own - top) for own in logs)
+    # Whether people are their own friends nothing says.
+    log_z = top + math.log(total) + people * math.log(2)
+    assert answers.result.log_z == pytest.approx(log_z, rel=1e-12)
+    share = math.fsum(math.exp(log - top) for log, own in zip(logs, bob, strict=True) if own)
+    assert answers.marginal("smokes(Bob)") == pytest.approx(share / total, abs=1e-8)

@@ -61,7 +61,7 @@ changes log Z by far more, and rounding by far less."""
 
 POINTS, MORE_POINTS = 200, 8
 """A sum over one free count visits about this many points, and this many times as many for each
-other one."""
+other one; of an object that facts name, both values."""
 
 WORK_OF_PARFACTOR = 3e5
 """What it takes to prepare a parfactor at some counts, and to solve it, in units of `work_of`."""
@@ -172,7 +172,10 @@ class Summer:
         """
         if not math.isfinite(self._most_work):
             return 0.0
-        points = min(model.space.number, POINTS * MORE_POINTS ** (model.space.dimensions - 1))
+        each = (
+            min(own.number(own.size), MORE_POINTS ** (own.cells - 1)) for own in model.space.classes
+        )
+        points = min(model.space.number, POINTS * math.prod(each) // MORE_POINTS)
         # Known values may leave few of those that have to be looked at at each point: of 43, six
         # smokers with friends leave 7.
         least = max(1, len(self._shattering.normal().parfactors))

@@ -46,6 +46,7 @@ class _Effort:
     states      the most states of tables while values are found
     tries       starts where that is too many
     pairs       the most values that are also changed in pairs from there
+    largest     of how many classes, the largest ones, objects are put into special rows
     """
 
     plain: int
@@ -55,10 +56,11 @@ class _Effort:
     states: int
     tries: int
     pairs: int = 60
+    largest: int = 1_000
 
 
 EFFORTS = {
-    "brief": _Effort(2, 2, 0, 600, 2**13, 1, 0),
+    "brief": _Effort(2, 2, 0, 600, 2**13, 1, 0, 2),
     "quick": _Effort(2, 2, 0, 2_000, 2**13, 4),
     "normal": _Effort(3, 3, 2, 6_000, 2**15, 8),
     "thorough": _Effort(4, 4, 4, 30_000, 2**19, 30),
@@ -136,9 +138,10 @@ class _Search:
 
     @cached_property
     def _open(self) -> list[int]:
-        """The classes of two objects or more, the largest first."""
+        """The classes of two objects or more, the largest first, as far as effort goes."""
         sizes = self._normal.class_sizes
-        return sorted((k for k, size in enumerate(sizes) if size > 1), key=lambda k: -sizes[k])
+        several = sorted((k for k, size in enumerate(sizes) if size > 1), key=lambda k: -sizes[k])
+        return several[: self._effort.largest]
 
     def _layouts(self) -> Iterator[tuple[Row, ...]]:
         """Rows to try: all classes alike, then one class of its own kind."""

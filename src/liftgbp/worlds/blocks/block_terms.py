@@ -139,10 +139,15 @@ class BlockTerms:
             (sort, name): (self.layout.of_class[normal.class_of_constant(sort, name)][0], 0)
             for sort, name in scope.constants
         }
+        classes = [normal.classes_of(scope.sorts[name]) for name in scope.free]
+        choices = (sum(len(self.layout.of_class.get(k, ())) for k in own) for own in classes)
+        if math.prod(choices) > self._most:
+            # Each choice of blocks has a placement or more.
+            raise CapacityError(f"a rule has more than {self._most} placements in blocks")
         asked = dict.fromkeys(scope.sorts[v.name] for v in scope.quantified)
         depth = quantifier_depth(rule.formula) if isinstance(rule, ast.WeightedFormula) else 0
         placements = self.layout.placements(
-            [normal.classes_of(scope.sorts[name]) for name in scope.free],
+            classes,
             room=self.room,
             pins=list(pins.values()),
             depth=depth,
