@@ -218,7 +218,7 @@ EQUIVALENCE = "r(t,t)\nr(x,y) <=> r(y,x).\nr(x,y) ^ r(y,z) => r(x,z) | distinct.
 @pytest.mark.parametrize("weight", [0.05, -0.1])
 def test_objects_join_and_leave_classes(weight: float) -> None:
     model = liftgbp.parse(f"{EQUIVALENCE}{weight} r(x,y) | x != y")
-    sample = liftgbp.sample(model, {"t": 12}, sweeps=250, seed=3)
+    sample = liftgbp.sample(model, {"t": 12}, sweeps=500, seed=3)
     log_z, same = partitions(12, weight)
     assert sample.mixed, sample.doubt
     row = sample.query("r(x,y)")[-1]

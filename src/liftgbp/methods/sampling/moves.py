@@ -58,7 +58,7 @@ WORTHWHILE = 0.02
 LAG = 4
 """How many sweeps apart worlds are compared, to find out whether they change slowly."""
 
-FORGOTTEN = 0.75
+FORGOTTEN = 0.9
 """Worlds change slowly if, after that, chains differ from themselves by less than this part of what
 they differ by from each other."""
 
