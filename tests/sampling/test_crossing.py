@@ -218,7 +218,7 @@ EQUIVALENCE = "r(t,t)\nr(x,y) <=> r(y,x).\nr(x,y) ^ r(y,z) => r(x,z) | distinct.
 @pytest.mark.parametrize("weight", [0.05, -0.1])
 def test_objects_join_and_leave_classes(weight: float) -> None:
     model = liftgbp.parse(f"{EQUIVALENCE}{weight} r(x,y) | x != y")
-    sample = liftgbp.sample(model, {"t": 12}, sweeps=250, seed=3)
+    sample = liftgbp.sample(model, {"t": 12}, sweeps=500, seed=3)
     log_z, same = partitions(12, weight)
     assert sample.mixed, sample.doubt
     row = sample.query("r(x,y)")[-1]
@@ -250,6 +250,27 @@ def test_towns_turn_as_a_whole() -> None:
     (far,) = sample.query("s(P19)")
     there = (1 + a * 2 * a**5 / (1 + a**10)) / 2
     assert far["true"] == pytest.approx(there, abs=4 * far.errors["true",])
+
+
+@pytest.mark.slow
+def test_towns_of_three_colours_turn_as_a_whole() -> None:
+    """Two rings of ten beside each other: given one colour, another end of a friendship of weight w
+    has it with chance e^w / (e^w + 2)."""
+    names = [f"P{k}" for k in range(20)]
+    rules = [f"f(x,y) ^ c(x) = {own} => c(y) = {own} | x != y" for own in ("red", "green", "blue")]
+    text = "\n".join(f"3 {rule}" for rule in rules)
+    model = liftgbp.parse(
+        f"p = {{{', '.join(names)}}}\nc(p) : {{red, green, blue}}\nf(p, p)\n{text}"
+    )
+    ring = [(town + k, town + (k + 1) % 10) for town in (0, 10) for k in range(10)]
+    facts = [f"f(P{one},P{other})" for one, other in [*ring, (4, 14)]]
+    evidence = liftgbp.parse_evidence(model, "\n".join([*facts, "c(P4) = red"]), closed=["f"])
+    sample = liftgbp.sample(model, {}, evidence=evidence, sweeps=400, log_z=False)
+    assert sample.mixed, sample.doubt
+    (row,) = sample.query("c(P14)")
+    expected = math.exp(3) / (math.exp(3) + 2)
+    assert row["red"] == pytest.approx(expected, abs=4 * row.errors["red",])
+    assert row["blue"] == pytest.approx((1 - expected) / 2, abs=4 * row.errors["blue",])
 
 
 @pytest.mark.slow

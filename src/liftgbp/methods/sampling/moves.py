@@ -56,9 +56,9 @@ WORTHWHILE = 0.02
 """If at least this part of the chains accept a move, it may be tried more often."""
 
 LAG = 4
-"""After so many sweeps it is found out whether worlds change slowly."""
+"""How many sweeps apart worlds are compared, to find out whether they change slowly."""
 
-FORGOTTEN = 0.75
+FORGOTTEN = 0.9
 """Worlds change slowly if, after that, chains differ from themselves by less than this part of what
 they differ by from each other."""
 
@@ -168,21 +168,26 @@ class Moves:
                 accepted = moves[name](worlds, random)
                 if accepted is not None:
                     rhythm.note(accepted)
-        if sweep % LAG == 0:
-            slow = self._is_slow(worlds)
-            for rhythm in self.rhythms.values():
-                if slow:
-                    rhythm.quicken()
-                else:
-                    rhythm.ease()
+        self._adapt(sweep, worlds)
 
-    def _is_slow(self, worlds: Worlds) -> bool:
-        """Whether a number that each world has, the sum of all values, is soon forgotten or not."""
+    def _adapt(self, sweep: int, worlds: Worlds) -> None:
+        """Try moves more often if the sum of all values of a world is not soon forgotten.
+
+        That is done more and more rarely: what depends on worlds for ever would change the
+        distribution that they have.
+        """
+        if not (_is_power_of_two(sweep) or _is_power_of_two(sweep + LAG)):
+            return
         now = worlds.values.sum(axis=0, dtype=np.int64)
         before, self._before = self._before, now
-        if before is None:
-            return False
-        return bool(((now - before) ** 2).mean() / 2 < FORGOTTEN * now.var())
+        if before is None or not _is_power_of_two(sweep):
+            return
+        slow = ((now - before) ** 2).mean() / 2 < FORGOTTEN * now.var()
+        for rhythm in self.rhythms.values():
+            if slow:
+                rhythm.quicken()
+            else:
+                rhythm.ease()
 
     # --- all atoms of one object
 
@@ -333,3 +338,7 @@ class Moves:
         worlds.put(different, values[different])
         gain += self._weights.full(worlds.planes)
         return settled(gain, different, before, worlds, random)
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
