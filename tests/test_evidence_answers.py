@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,6 +15,7 @@ import liftgbp
 from liftgbp.evidence import Evidence, Known, Problem, Relation
 from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.methods.effort import EFFORTS
+from liftgbp.methods.sampling.sampler import Target
 from liftgbp.model.model import Model
 from liftgbp.oracle import reference
 from liftgbp.strategy.ground_case import GroundCase, prepare_ground
@@ -185,7 +187,10 @@ def test_descent_on_the_ground_ends_in_time() -> None:
     run = Run(liftgbp.Descent(tol=1e-300), 2**20, silent)
 
     def iterations(**budget: Any) -> int:
-        case = GroundCase(lambda family: prepare_ground(problem, family, run), None, run, **budget)
+        target = partial(Target.of_problem, problem, silent)
+        case = GroundCase(
+            lambda family: prepare_ground(problem, family, run), None, run, target, **budget
+        )
         return case.over(FACTOR_SCOPES, EFFORTS["quick"]).result.iterations
 
     assert iterations(most_work=0.0, fewest_iterations=3) == 3 < iterations()
