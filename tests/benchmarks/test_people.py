@@ -126,7 +126,7 @@ def test_there_are_at_least_sixty_models() -> None:
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.name)
 def test_stored_truths_are_precise(case: SampledCase) -> None:
     assert set(stored(case.name)) == set(case.queries)
-    assert all(truth.error < 0.006 for truth in case.truth.values())
+    assert all(truth.error < 0.005 for truth in case.truth.values())
 
 
 @pytest.mark.parametrize(
