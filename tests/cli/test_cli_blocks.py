@@ -47,7 +47,7 @@ def layers() -> dict[str, Any]:
 @pytest.mark.slow
 def test_the_answer_names_what_was_used(layers: dict[str, Any]) -> None:
     lines = output(*LAYERS).splitlines()
-    assert lines[0].startswith("trusted")
+    assert lines[0].startswith("unconfirmed: ")
     sizes = ", ".join(str(row["size"]) for row in layers["blocks"][0]["sizes"])
     assert lines[1] == f"used: 3 blocks of {sizes}; factor scopes"
     change = layers["effort"]["quick"]["change"]
@@ -140,13 +140,13 @@ def test_the_least_effort_says_nothing_of_it() -> None:
 
 
 @pytest.mark.slow
-def test_an_answer_of_quick_that_is_not_trusted_is_called_so() -> None:
+def test_an_answer_of_quick_that_is_refused_is_called_so() -> None:
     text = "r(p,p)\nr(x,y) ^ r(y,z) => r(x,z) | distinct."
     result = json.loads(output("-", "-n", "p=18", "--effort", "normal", "--json", text=text))
     shown = output("-", "-n", "p=18", "--effort", "normal", text=text)
     quick = result["effort"]["quick"]
-    assert ("against quick (not trusted):" in shown) == (not quick["trusted"])
-    assert bool(quick["reason"]) == (not quick["trusted"])
+    assert ("against quick (refused):" in shown) == (quick["standing"] == "refused")
+    assert bool(quick["reason"]) == (quick["standing"] != "confirmed")
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def test_json() -> None:
 def test_the_estimate_stands_beside_the_interval() -> None:
     arguments = ("query", TRANSITIVE, "-n", "person=40", "--effort", "quick", "--bounds")
     result = run(*arguments)
-    assert result.stdout.startswith("NOT TRUSTED: log Z is")
+    assert result.stdout.startswith("REFUSED: log Z is")
     assert "proven: 83323." in result.stdout
     found = as_json(*arguments)
     assert found["log_z"] < found["bounds"]["lower"]

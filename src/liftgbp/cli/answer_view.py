@@ -47,7 +47,7 @@ def show_answers(
     verbose: bool = False,
     top: int | None = None,
 ) -> None:
-    """Print whether the answers are trusted, the answers, and how they were found.
+    """Print how the answers stand, the answers, and how they were found.
 
     `growth` shows the answers of all regions that were tried. `advice` is a command that may give a
     trusted answer, `top` the number of rows asked for.
@@ -168,7 +168,7 @@ def _growth_sheet(growth: dict[str, Any], rows: Sequence[liftgbp.Answer]) -> She
             for row in step["answers"]
         }
         texts = [found.get((row.query, row.atom, row.where), "") for row in shown]
-        remark = "chosen" if step["chosen"] else "" if step["trusted"] else "not trusted"
+        remark = "chosen" if step["chosen"] else "" if step["standing"] != "refused" else "refused"
         lines.append((step["family"], log_text(step["log_z"]), *texts, remark))
     headings = ("regions", "log Z", *atoms, "")
     return Sheet.of("growing regions", headings, lines, left=["regions"])
@@ -268,5 +268,5 @@ def _sum_over_text(summed: dict[str, Any]) -> str:
         f"visited, peaks (share around each) {', '.join(listed)}"
     )
     if summed["untrusted_share"] > 0:
-        text += f"\nshare of counts that are not trusted: {summed['untrusted_share']:.2g}"
+        text += f"\nshare of counts that are refused: {summed['untrusted_share']:.2g}"
     return f"{text}\n{summed['choice']}" if summed["choice"] else text

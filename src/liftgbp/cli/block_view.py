@@ -34,7 +34,8 @@ def show_used(terminal: Terminal, result: dict[str, Any]) -> None:
     change = quick["change"]
     if change is None:
         return
-    against = "against quick" if quick["trusted"] else "against quick (not trusted)"
+    refused = quick["standing"] == liftgbp.Standing.REFUSED.value
+    against = "against quick (refused)" if refused else "against quick"
     if abs(change["p"] - change["quick"]) < LEAST_CHANGE:
         terminal.say(f"{against}: no probability changed by more than {LEAST_CHANGE:g}")
         return

@@ -462,17 +462,18 @@ def sweep(
             (tuple(record.values())[:columns], str(record["standing"])) for record in records
         )
     ]
+    counts = {own: standings.count(own) for own in ("refused", "unconfirmed") if own in standings}
     if output != "-":
-        shown = visible(output)
-        click.echo(f"{len(standings)} points, {len(records)} rows, written to {shown}", err=True)
-    for standing in ("refused", "unconfirmed"):
-        if number := standings.count(standing):
-            what = f"{number} of {len(standings)} points; see the column reason"
-            word = standing.upper() if standing == "refused" else standing
-            click.echo(f"{word}: {what}", err=True)
-    return (
-        min(map(CODE_OF.__getitem__, standings), default=0) if "confirmed" not in standings else 0
-    )
+        named = "".join(f", {number} {standing}" for standing, number in counts.items())
+        click.echo(
+            f"{len(standings)} points{named}, {len(records)} rows, written to {visible(output)}",
+            err=True,
+        )
+    if refused := counts.get("refused"):
+        click.echo(
+            f"REFUSED: {refused} of {len(standings)} points; see the column reason", err=True
+        )
+    return CODE_OF[next((own for own in CODE_OF if own in standings), "confirmed")]
 
 
 @contextmanager

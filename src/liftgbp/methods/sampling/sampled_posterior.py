@@ -13,7 +13,7 @@ from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.methods.sampling.reading import GroundRow
 from liftgbp.methods.sampling.world_sample import Sample, SampledAnswer
 from liftgbp.model.queries import CountQuery
-from liftgbp.posterior import ClassReader, Posterior, Provenance, Reader, Source
+from liftgbp.posterior import ClassReader, CountSum, Posterior, Provenance, Reader, Source
 from liftgbp.posterior.count_cases import Counted, CountedCase
 from liftgbp.posterior.ground_reader import GroundReader
 from liftgbp.posterior.provenance import SampleMade
@@ -41,7 +41,15 @@ def sampled_posterior(answers: Posterior, drawn: Sample) -> Posterior:
     annealed = drawn.annealed
     error = None if annealed is None else annealed.error
     made = SampleMade(drawn.chains, drawn.sweeps, drawn.worst_r_hat, error)
-    provenance = Provenance(effort=answers.provenance.effort, sample=made)
+    tried = answers.provenance
+    # What was tried is told all the same.
+    provenance = Provenance(
+        sums=CountSum(chosen=tried.sums.chosen),
+        growth=tried.growth,
+        growth_stop=tried.growth_stop,
+        effort=tried.effort,
+        sample=made,
+    )
     return Posterior(sampled, result, provenance, seconds=answers.seconds + drawn.seconds)
 
 
