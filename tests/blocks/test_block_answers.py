@@ -60,7 +60,7 @@ def test_blocks_are_found_at_all_sizes(size: int) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_blocks_that_hardly_differ_take_the_place_of_a_saddle() -> None:
-    answers = liftgbp.infer(liftgbp.parse(TRANSITIVE), {"person": 11}, effort="normal")
+    answers = blocked(TRANSITIVE, 11)
     assert answers.reason.startswith("a sample says")
     (structure,) = answers.blocks
     assert structure.share == 1.0, "the saddle has no share"

@@ -146,8 +146,12 @@ def test_couples_smoke_less_than_blocks_say() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{"blocks": "auto"}, {"regions": "auto"}])
-def test_what_is_recommended_then_is_sampled_alike(options: dict[str, Any]) -> None:
-    sampled(liftgbp.load("example:transitive"), 8, **options)
+def test_methods_that_are_named_are_refused_not_replaced(options: dict[str, Any]) -> None:
+    model = liftgbp.load("example:transitive")
+    answers = liftgbp.infer(model, {"person": 8}, **options)
+    assert answers.standing is Standing.REFUSED
+    assert answers.verdict.kind is not Kind.SAMPLED
+    assert answers.reason.startswith("a sample says")
 
 
 RIGHT = [

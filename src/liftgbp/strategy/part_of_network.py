@@ -36,7 +36,9 @@ def support_of(
     """What a part of a network says about answers that no sample could judge."""
     network, atoms = prepared.graph.network, prepared.atoms
     members = _surroundings(network)
-    if members.all():
+    # Variables that stand for parts of large formulas are not sampled.
+    stand_ins = atoms.predicate.max(initial=-1) >= len(prepared.model.predicates)
+    if members.all() or stand_ins:
         return answers.support
     part, own = _part(network, atoms, members)
     regions = ground_region_graph(part, answers.graph.family, progress=run.progress)

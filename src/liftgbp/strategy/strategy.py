@@ -87,9 +87,8 @@ class SecondSample(Judge, Protocol):
     def last_word(self, answers: Posterior) -> Posterior:
         """The answers if the sample confirms them or settles nothing; otherwise the sample."""
 
-    @property
-    def is_cheap(self) -> bool:
-        """Whether the effort allows a sample."""
+    def opinion_on(self, answers: Posterior) -> Confirmation | Unconfirmed:
+        """What a sample says about answers."""
 
 
 class Method(Protocol):
@@ -201,8 +200,15 @@ class Known:
             self.best = answers
 
     def settled(self, answers: Posterior) -> Posterior:
-        """The judged answers, confirmed by a sample here or in a smaller world, or the sample."""
-        last = self.sample.last_word(self.judged(answers))
+        """The judged answers, confirmed by a sample here or in a smaller world, or the sample.
+
+        Whoever names a method wants its answer, with what a sample says about it.
+        """
+        judged = self.judged(answers)
+        if self.request.names_a_method:
+            last = judged.supported(self.sample.opinion_on(judged))
+        else:
+            last = self.sample.last_word(judged)
         if last.standing is Standing.UNCONFIRMED:
             last = last.supported(self.case.smaller_worlds(last, self.request, self.effort))
         self._judged[last] = last
