@@ -222,6 +222,7 @@ def test_the_json_fields_are_on_the_command_line_page(
         "example:smoking-network -e example:smoking-network.db --closed friends",
         "example:town -n person=1000 --known smokes(x)=300",
         "example:friends-smokers -n person=6 -q #{x:smokes(x)}",
+        "example:transitive -n person=7",
     ):
         run(f"liftgbp query {options} --json", monkeypatch)
         found |= fields(json.loads(capsys.readouterr().out))
