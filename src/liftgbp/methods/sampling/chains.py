@@ -157,10 +157,11 @@ def drawn(weights: Floats, random: np.random.Generator) -> NDArray[Any]:
     """A value for each unit and chain, by log weights relative to value 0: (U, V - 1, C)."""
     units, others, chains = weights.shape
     if others == 1:
-        # Single precision is enough, and twice as fast. Zero times infinity is not below one, so
+        # In single precision, the last digit of an exponential, which differs between processors,
+        # would decide about a draw of every other sample. Zero times infinity is not below one, so
         # that what hard factors forbid is never drawn.
         with np.errstate(over="ignore", invalid="ignore"):
-            against = np.exp(-weights[:, 0].astype(np.float32))
+            against = np.exp(-weights[:, 0])
             uniform = random.random((units, chains), dtype=np.float32)
             return np.asarray(uniform * (1 + against) < 1)
     noise = -np.log(random.standard_exponential((units, others + 1, chains)))
