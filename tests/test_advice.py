@@ -78,12 +78,10 @@ def test_what_is_recommended_for_thirty_formulas_finishes() -> None:
 
 
 @pytest.mark.slow
-def test_the_exit_code_follows_the_verdict(shell: Shell, tmp_path: Path) -> None:
-    """Layers of people weigh more than the minimum that is found, given that three are related."""
-    facts = tmp_path / "chain.db"
-    facts.write_text("r(Anna,Bob)\nr(Bob,Carl)\n", encoding="utf-8")
+def test_the_exit_code_follows_the_verdict(shell: Shell) -> None:
+    """Two halves weigh more than the minimum with one block."""
     path = str(MODELS / "transitive.mln")
-    code, out, err = shell("query", path, "-n", "person=1000", "-e", str(facts), "-q", "r(x,y)")
+    code, out, err = shell("query", path, "-n", "person=40", "--blocks", "1", "-q", "r(x,y)")
     assert code == 1
     assert "below what independent atoms over blocks" in out + err
     assert "try: liftgbp query" in out + err
@@ -125,9 +123,9 @@ def test_advice_leads_to_trust_or_ends(journey: str, shell: Shell, tmp_path: Pat
     while sorted(command) not in seen:
         seen.append(sorted(command))
         code, out, err = shell(*command)
-        assert code in (0, 1), out + err
+        assert code in (0, 1, 6), out + err
         advice = [line for line in (out + err).splitlines() if line.startswith("try: ")]
-        if code == 0 or not advice:
+        if code != 1 or not advice:
             # Nor does the reason recommend anything then.
             assert "; try " not in out + err
             return

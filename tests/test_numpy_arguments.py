@@ -187,6 +187,8 @@ def test_wrong_arguments_are_refused_in_words(
                 for label, wrong in WRONG.items():
                     if parameter.name == "progress" and callable(wrong):
                         continue  # it takes three arguments, which nobody can tell beforehand
+                    if parameter.name == "strict" and label in ("true", "NumPy truth"):
+                        continue  # that is right, and raises as quick answers are unconfirmed
                     if parameter.name in LONG and label in ("None", "huge"):
                         continue
                     what = f"{name}({parameter.name} = {label})"

@@ -166,7 +166,7 @@ def infer(
     then compressed) or `auto`, the cheaper one. An answer that cannot be
     trusted warns when it is read; with `strict`, it raises
     `UntrustedAnswerError`. With `bounds`, the answers carry what log Z lies in for certain (see
-    `liftgbp.bounds`); an estimate outside is not trusted. With `limits`, a run that takes more time
+    `liftgbp.bounds`); an estimate outside is refused. With `limits`, a run that takes more time
     or memory raises `LimitExceeded`; see `Limits`.
 
     Where the model demands probabilities (`P(smokes(x)) = 0.3`), weights that meet them are found

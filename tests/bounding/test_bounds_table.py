@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 import liftgbp
-from liftgbp.lift.shatter import shatter
+from liftgbp.evidence import Problem
+from liftgbp.lift.shatter import TABLE_CAP, shatter
 from liftgbp.methods.bounding.proving import Proof, Prover
+from liftgbp.methods.effort import EFFORTS
 from liftgbp.model.example_models import FOLDER
+from liftgbp.strategy.answering import answers_about
+from liftgbp.strategy.request import Request
+from liftgbp.strategy.run import Run
 from liftgbp.support.progress import silent
 
 ROOT = Path(__file__).parent.parent.parent
@@ -71,8 +76,11 @@ def test_intervals(row: list[str]) -> None:
 def test_estimates(row: list[str]) -> None:
     name, people, *_, estimate, _ = row
     model = liftgbp.load(f"example:{name}")
-    answers = liftgbp.infer(model, {"person": int(people)}, effort="normal")
-    assert answers.log_z == pytest.approx(float(estimate.split()[0]), rel=1e-9)
+    problem = Problem.of(model, None, {"person": int(people)})
+    run = Run(liftgbp.Descent(), TABLE_CAP, silent)
+    # What is estimated before a sample is asked.
+    answers = answers_about(problem, "auto", EFFORTS["normal"], Request(seconded=False), run)
+    assert answers.result.log_z == pytest.approx(float(estimate.split()[0]), rel=1e-9)
 
 
 @pytest.mark.slow

@@ -100,7 +100,7 @@ def _judged(run: Run, code: int | None, printed: str, folder: Path, scratch: Pat
         return "hangs"
     if "Traceback" in printed:
         return "traceback: " + printed.strip().rpartition("\n")[2][:100]
-    if code not in (0, 1, 2):
+    if code not in (0, 1, 2, 6):
         return f"exit code {code}"
     if "Warning:" in printed:
         return "warning"

@@ -82,6 +82,7 @@ def gallery() -> dict[str, object]:
         "Flooding": liftgbp.Flooding(),
         "Forecast": liftgbp.forecast(model, {"person": 9}, evidence=evidence, via="ground"),
         "Kind": liftgbp.Kind.MINIMUM,
+        "Standing": liftgbp.Standing.CONFIRMED,
         "LiftedRegionGraph": quick.graph,
         "MessageCheck": liftgbp.check_messages(ising, {"thing": 3}, iterations=20),
         "Model": model,
@@ -107,7 +108,7 @@ def gallery() -> dict[str, object]:
     more = {
         "answers about layers": layers,
         "answers with evidence": exact,
-        "answers that are not trusted": _untrusted(),
+        "answers that are refused": _untrusted(),
         "answers on the ground": liftgbp.infer(model, {"person": 9}, via="ground"),
         "a graph on the ground": liftgbp.prepare(model, {"person": 9}, via="ground").graph,
         "minima": split.minima,

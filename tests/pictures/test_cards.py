@@ -87,13 +87,13 @@ def test_cards_load_nothing() -> None:
 
 def test_trust_has_a_colour_and_a_reason() -> None:
     shown = gallery()
-    red = html_of(shown["answers that are not trusted"])
-    assert "#d9483b" in red and "not trusted: " in red and "converged" in red
+    red = html_of(shown["answers that are refused"])
+    assert "#d9483b" in red and "refused: " in red and "converged" in red
     assert "#2e9e5b" in html_of(shown["answers with evidence"])
 
 
 def test_cards_do_not_warn_of_untrusted_answers(recwarn: pytest.WarningsRecorder) -> None:
-    answers = gallery()["answers that are not trusted"]
+    answers = gallery()["answers that are refused"]
     html_of(answers)
     repr(answers)
     assert not recwarn.list

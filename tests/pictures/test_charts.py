@@ -46,12 +46,12 @@ def test_figures_show_themselves_in_notebooks_without_pyplot() -> None:
         assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
 
 
-def test_bars_say_what_is_not_trusted() -> None:
+def test_bars_say_what_is_refused() -> None:
     model = liftgbp.load("example:friends-smokers")
     solver = liftgbp.Flooding(iterations=2)
     answers = liftgbp.infer(model, {"person": 1000}, effort="quick", solver=solver)
     axes = answers.plot("smokes(x)").axes[0]
-    assert "NOT TRUSTED" in axes.get_title(loc="left")
+    assert "REFUSED" in axes.get_title(loc="left")
 
 
 @pytest.mark.slow

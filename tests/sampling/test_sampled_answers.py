@@ -94,7 +94,7 @@ def test_tables_and_json_have_standard_errors(tmp_path: Path) -> None:
     told = json.loads(json.dumps(answers.as_dict(["r(x,y)"])))
     assert (told["standing"], told["trusted"]) == ("confirmed", True)
     assert told["log_z_error"] > 0
-    assert told["sample"]["chains"] == 64
+    assert told["sample"]["chains"] == 256
     assert told["answers"][-1]["values"][-1]["standard_error"] == error
     answers.write_all(tmp_path / "all.csv")
     assert "standard_error" in (tmp_path / "all.csv").read_text().splitlines()[0]

@@ -75,7 +75,7 @@ def check(
 
     The options are those of query, and so are the answers. Where MODEL is too large for a second
     opinion, answers over smaller domains are checked. The exit code is 1 if they disagree, or if
-    only smaller domains could be checked and the answer asked for is not trusted.
+    only smaller domains could be checked and the answer asked for is refused.
 
     With --messages, every ground region is written out and compared, so domains must be small.
     """

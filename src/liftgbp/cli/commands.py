@@ -1,6 +1,6 @@
 """The commands.
 
-Exit codes: 0 when all went well, 1 when the answer is not trusted, and one for each branch of the
+Exit codes: 0 when all went well, 1 when the answer is refused, and one for each branch of the
 tree of errors; the entry adds 130 for Ctrl-C. Views are imported by the commands that print
 something: they take longer to import than all of this.
 """

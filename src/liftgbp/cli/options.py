@@ -297,7 +297,7 @@ bounds = option(
     "--bounds",
     is_flag=True,
     group=METHOD,
-    help="Also prove what log Z lies in; an estimate outside is not trusted.",
+    help="Also prove what log Z lies in; an estimate outside is refused.",
 )
 selection = all_of(
     option(

@@ -192,13 +192,13 @@ class Check(Shown):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why answers are not trusted: those that were asked for, and those that were compared."""
+        """Why answers are refused: those that were asked for, and those that were compared."""
         if not self.is_smaller:
-            return (self.answers.reason,) if self.answers.reason else ()
+            return () if self.answers.flaw is None else (self.answers.reason,)
         return tuple(
             f"at {self._changed(own.sizes)}: {own.reason}"
             for own in (self.answers, self.compared)
-            if own.reason
+            if own.flaw is not None
         )
 
     def _changed(self, sizes: Mapping[str, int]) -> str:
@@ -214,7 +214,7 @@ class Check(Shown):
         return f"{self.answers.model.name}: {self.sentence}"
 
     def _body(self) -> Iterable[Content]:
-        yield from (badge(BAD, f"not trusted: {doubt}") for doubt in self.doubts)
+        yield from (badge(BAD, f"refused: {doubt}") for doubt in self.doubts)
         if self.comparison is None:
             yield badge(DOUBTFUL, self.sentence)
         else:

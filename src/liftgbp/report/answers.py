@@ -477,7 +477,8 @@ class Answers(Shown):
         ]
         exact = self.verdict.kind is Kind.EXACT
         title = "the exact answer" if exact else "the other answers"
-        return Opinion(title, rows, finite(self.result.log_z), doubt=self.reason)
+        doubt = "" if self.posterior.sound else self.reason
+        return Opinion(title, rows, finite(self.result.log_z), doubt=doubt)
 
     def _rows_of(self, answers: Posterior, queries: tuple[str, ...]) -> Sequence[Answer]:
         """These answers for the rows of other answers, as far as both know the same objects."""

@@ -38,7 +38,7 @@ def solutions_of(
     """For each plan, the mixture of the minima among the ends of all its starts.
 
     With `images`, those under the symmetries of the plan are part of it. An answer below a lower
-    bound of log Z is not trusted.
+    bound of log Z is refused.
     """
     if not all(ends):
         raise InputError("no consistent beliefs were found to start from; try solver=Flooding()")

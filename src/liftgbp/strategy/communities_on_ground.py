@@ -20,7 +20,7 @@ def with_communities(
 ) -> Posterior | None:
     """The answers from minima of communities; none if they add nothing, or cost too much.
 
-    They lie above the bound of log Z by independent atoms, or are not trusted.
+    They lie above the bound of log Z by independent atoms, or are refused.
     """
     from liftgbp.methods.communities import by_communities
 

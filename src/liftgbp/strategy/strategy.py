@@ -78,7 +78,7 @@ class Judge(Protocol):
     """What is known about log Z or probabilities, however answers were found."""
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Answers that are not trusted if they contradict what is known."""
+        """Answers that are refused if they contradict what is known."""
 
 
 class SecondSample(Judge, Protocol):
@@ -253,7 +253,7 @@ class Known:
         return self._judged[answers]
 
     def within_bound(self, answers: Posterior) -> Posterior:
-        """Answers that are not trusted if independent atoms over blocks reach a larger log Z."""
+        """Answers that are refused if independent atoms over blocks reach a larger log Z."""
         return answers if self.bound is None else self.bound.judge(answers)
 
     @property

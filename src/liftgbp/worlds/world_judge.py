@@ -63,7 +63,7 @@ class WorldJudge:
         self._weigh, self._tolerances, self._progress = weigh, tolerances, progress
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Answers that are not trusted if their log Z is below what worlds weigh."""
+        """Answers that are refused if their log Z is below what worlds weigh."""
         return self._bound.judge(answers) if answers.sound else answers
 
     @cached_property

@@ -53,7 +53,7 @@ class HalvesJudge:
     work: float
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Answers that are not trusted if their best point is a saddle of the ground free energy.
+        """Answers that are refused if their best point is a saddle of the ground free energy.
 
         Answers with blocks stay as they are, and so do those whose halves would take too large a
         part of the work. A sum over counts is judged by its most likely counts.

@@ -99,7 +99,7 @@ class Bound:
     by: IndependentAtoms | KnownWorlds = NO_BLOCKS
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Answers that are not trusted if their log Z is below the bound."""
+        """Answers that are refused if their log Z is below the bound."""
         verdict = answers.result.verdict
         if not self.log_z > verdict.log_z_bound:
             return answers

@@ -22,7 +22,7 @@ all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 
 def judged_by(answers: Posterior, found: Bounds, tolerances: Tolerances) -> Posterior:
-    """Answers with bounds; they are not trusted if their log Z lies outside."""
+    """Answers with bounds; they are refused if their log Z lies outside."""
     slack = tolerances.slack_of(found.lower)
     above = Bound(found.lower, slack, found.reached).judge(answers)
     return _below(above, found.upper, tolerances).made_of(bounds=found)
@@ -44,7 +44,7 @@ class ProvenJudge:
         self._tolerances = tolerances
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Answers that are not trusted if their log Z is proven to be wrong."""
+        """Answers that are refused if their log Z is proven to be wrong."""
         if not answers.sound:
             return answers
         lower, by = self._lower

@@ -271,7 +271,7 @@ def _work_of_batches(model: CountedModel, points: Sequence[Counts]) -> float:
 def _less_patient(solver: Solver, most_iterations: float) -> Solver:
     match solver:
         case Auto():
-            # Counts at which flooding fails are not trusted: descent would take too long there.
+            # Counts at which flooding fails are refused: descent would take too long there.
             descent = _shorter(solver.descent, most_iterations)
             return replace(solver, descent=descent, most_patience=0.0)
         case Descent():
