@@ -21,14 +21,14 @@ from liftgbp.solve import Finding, Flaw
 from liftgbp.support.errors import CapacityError
 from liftgbp.support.progress import Progress
 
-WORK = {"normal": 5e5, "thorough": 1e7}
-"""What sampling may cost, in units of five microseconds: two and a half seconds for `normal`, and
+WORK = {"normal": 6e5, "thorough": 1.2e7}
+"""What sampling may cost, in units of five microseconds: three seconds at most for `normal`, and
 a minute for `thorough`."""
 
-WORK_OF_CLASS, FACTORS_AT_ONCE = 25, 10
+WORK_OF_CLASS, FACTORS_AT_ONCE, ATOMS_AT_ONCE = 25, 10, 4
 """What a sweep of 64 worlds costs for each class of units that are drawn at once, with the moves
-of many atoms, and how many factors cost as much as an atom, which is one; measured on the models of
-the paper and on records."""
+of many atoms; how many factors cost as much as an atom, and how many atoms cost one unit. Measured
+on the models of the paper and on records."""
 
 FEW_ATOMS, MANY_CHAINS = 300, 256
 """Over so few atoms, as many chains take hardly longer than 64: their errors are half as large."""
@@ -38,7 +38,7 @@ MOST_SWEEPS = 200
 on the transitive relation over 10. Where they do not, all that the effort allows are made."""
 
 FEWEST_SWEEPS = 50
-"""Where there cannot be this many, nothing is drawn, as chains would not have mixed: beyond 30
+"""Where there cannot be this many, nothing is drawn, as chains would not have mixed: beyond 60
 people in the transitive relation."""
 
 
@@ -74,8 +74,8 @@ class SecondSample:
 
     def _most(self, classes: int) -> int:
         """How many sweeps the effort allows."""
-        atoms = (self._atoms + self._factors // FACTORS_AT_ONCE) * self._chains // WORD
-        return self._work // max(1, WORK_OF_CLASS * classes + atoms)
+        atoms = (self._atoms + self._factors // FACTORS_AT_ONCE) * (self._chains // WORD)
+        return self._work // max(1, WORK_OF_CLASS * classes + atoms // ATOMS_AT_ONCE)
 
     # --- contradictions
 
