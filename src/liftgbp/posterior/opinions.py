@@ -171,8 +171,9 @@ class Comparison(Reported):
     def confirms(self) -> bool:
         """Whether the opinion agrees, and is precise enough to rule out that much is wrong.
 
-        No single difference beyond chance may be as large. The mean square difference, less what chance adds to it, tells how far the answers are off;
-        how well it does so goes with the number of rows.
+        No single difference beyond chance may be as large. The mean square difference, less what
+        chance adds to it, tells how far the answers are off; how well it does so goes with the
+        number of rows.
         """
         if not self.agrees or any(
             abs(row.difference) > CONFIRMS_WITHIN and row.excess(self.standard_errors) > 0
