@@ -28,12 +28,13 @@ $(DEMO_READY): pyproject.toml $(shell find src -name '*.py' -o -name '*.lark') |
 	$(DEMO)/bin/python $(PIP) --no-compile '.[plot]'
 	@touch $(DEMO_READY)
 
+# An answer that is unconfirmed has exit code 6: no sample reaches a million objects.
 demo: $(DEMO_READY)
 	@echo
 	@echo 'One rule: if x comes before y, and y before z, then x comes before z.'
 	@echo 'A million objects, and nothing tells them apart. What do such relations look like?'
 	@echo
-	$(DEMO)/bin/liftgbp query example:transitive -n person=1000000 --blocks-plot demo.svg
+	$(DEMO)/bin/liftgbp query example:transitive -n person=1000000 --blocks-plot demo.svg || test $$? -eq 6
 	@echo
 	@echo 'They fall into three layers, which no rule mentions: a quarter of the objects below, half of them'
 	@echo 'in between, a quarter on top. So do nearly all partial orders (Kleitman and Rothschild 1975).'
