@@ -47,7 +47,7 @@ def layers() -> dict[str, Any]:
 @pytest.mark.slow
 def test_the_answer_names_what_was_used(layers: dict[str, Any]) -> None:
     lines = output(*LAYERS).splitlines()
-    assert lines[0].startswith("unconfirmed: ")
+    assert lines[0].startswith(("confirmed: a sample", "unconfirmed: "))
     sizes = ", ".join(str(row["size"]) for row in layers["blocks"][0]["sizes"])
     assert lines[1] == f"used: 3 blocks of {sizes}; factor scopes"
     change = layers["effort"]["quick"]["change"]

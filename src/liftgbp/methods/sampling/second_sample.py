@@ -104,7 +104,7 @@ class SecondSample:
     def last_word(self, answers: Posterior) -> Posterior:
         """The answers if a sample confirms them or settles nothing; otherwise the sample."""
         opinion = self.opinion_on(answers)
-        if self._mixed is None or isinstance(opinion, Confirmation):
+        if self._mixed is None or self._target is None or isinstance(opinion, Confirmation):
             return answers.supported(opinion)
         annealed = estimated_log_z(self._target, answers, self._mixed, self._progress)
         return sampled_posterior(answers, replace(self._mixed, annealed=annealed))
@@ -131,21 +131,27 @@ class SecondSample:
         return opinion
 
     @cached_property
-    def _target(self) -> Target:
-        return self._write_out()
+    def _target(self) -> Target | None:
+        """What is sampled; nothing if that cannot be written out: `EXIST` over 100 objects."""
+        try:
+            return self._write_out()
+        except CapacityError:
+            return None
 
     def _samples(self, answers: Posterior) -> Iterator[Sample]:
         """A sample, and a longer one if that is not enough; each is drawn once."""
+        if self._target is None:
+            return
         most = self._most(self._target.sweeper.classes)
         for sweeps in dict.fromkeys((min(MOST_SWEEPS, most), most)):
             if sweeps < FEWEST_SWEEPS:
                 return
             if sweeps not in self._drawn:
-                self._drawn[sweeps] = self._draw(answers, sweeps)
+                self._drawn[sweeps] = self._draw(self._target, answers, sweeps)
             yield self._drawn[sweeps]
 
-    def _draw(self, answers: Posterior, sweeps: int) -> Sample:
-        drawn = drawn_from(self._target, answers, self._chains, sweeps, self._progress)
+    def _draw(self, target: Target, answers: Posterior, sweeps: int) -> Sample:
+        drawn = drawn_from(target, answers, self._chains, sweeps, self._progress)
         if drawn.interrupted:
             raise KeyboardInterrupt
         return drawn
