@@ -24,6 +24,7 @@ from liftgbp.strategy.communities_on_ground import with_communities
 from liftgbp.strategy.run import Run
 from liftgbp.strategy.smaller_worlds import MOST_WORK, SEEN
 from liftgbp.support.arrays import Bools, Ints
+from liftgbp.support.errors import InputError
 
 BALLS, VARIABLES = 2, 300
 """So many surroundings, with so many variables together: what a sample sees in a third of a
@@ -44,9 +45,13 @@ def support_of(
     regions = ground_region_graph(part, answers.graph.family, progress=run.progress)
     graph = compress(regions, part, progress=run.progress)
     own_prepared = PreparedGround(graph, compile_plan(graph), prepared.problem, own)
-    there = run.solved(own_prepared)
-    if answers.provenance.communities:
-        there = with_communities(own_prepared, there, effort, run.progress) or there
+    try:
+        there = run.solved(own_prepared)
+        if answers.provenance.communities:
+            there = with_communities(own_prepared, there, effort, run.progress) or there
+    except InputError:
+        # A check that cannot be made does not end the run.
+        return Unconfirmed(Silence.OTHER_STRUCTURE)
     if _structure(there) != _structure(answers):
         return Unconfirmed(Silence.OTHER_STRUCTURE)
     target = Target(prepared.problem, part, own)

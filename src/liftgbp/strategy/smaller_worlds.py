@@ -47,15 +47,15 @@ def support_of(
     for sizes in smaller.sizes():
         try:
             known = smaller.looked_at(sizes)
+            if isinstance(known, Confirmation):
+                return smaller.carried_over(known)
         except (CapacityError, SizeError):
             continue
         except InputError:
-            # Evidence or rules name more objects than that.
+            # Evidence or rules name more objects than that, or nothing could be solved between.
             break
         if known is None:
             continue
-        if isinstance(known, Confirmation):
-            return smaller.carried_over(known)
         if known.why is not Silence.NOT_MIXED:
             return known
         sampled += 1

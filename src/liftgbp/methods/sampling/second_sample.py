@@ -16,7 +16,7 @@ from liftgbp.methods.sampling.sampler import Target, drawn_from, estimated_log_z
 from liftgbp.methods.sampling.terms import WORD
 from liftgbp.methods.sampling.world_sample import Sample
 from liftgbp.posterior import Confirmation, Posterior, Silence, Support, Unconfirmed
-from liftgbp.posterior.opinions import Comparison, compared
+from liftgbp.posterior.opinions import ComparedValue, Comparison, compared
 from liftgbp.solve import Finding, Flaw
 from liftgbp.support.errors import CapacityError
 from liftgbp.support.progress import Progress
@@ -162,10 +162,15 @@ def _compared(answers: Posterior, drawn: Sample) -> Comparison:
 
 
 def _confirmation(comparison: Comparison) -> Confirmation:
-    largest = max(comparison.rows, key=lambda row: abs(row.difference))
+    largest = _largest(comparison)
     return Confirmation(Support.SAMPLE, abs(largest.difference), largest.text)
 
 
 def _contradiction(comparison: Comparison) -> Unconfirmed:
-    largest = max(comparison.rows, key=lambda row: abs(row.difference))
+    largest = _largest(comparison)
     return Unconfirmed(Silence.SAMPLE_DIFFERS, (abs(largest.difference),), largest.text)
+
+
+def _largest(comparison: Comparison) -> ComparedValue:
+    """The largest difference; of those of true and false, which rounding tells apart, the last."""
+    return max(reversed(comparison.rows), key=lambda row: round(abs(row.difference), 12))
